@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+#include "agent/facts/facts.h"
+
+namespace preflight {
+
+Facts collect_facts(const Guest& guest) {
+  Facts facts;
+  facts.root = guest.path;
+  facts.live = guest.live;
+  facts.privileged = guest.privileged;
+  facts.release = collect_release(guest);
+  facts.machine_id = collect_machine_id(guest);
+  facts.kernels = collect_kernels(guest);
+  facts.boot = collect_boot_menu(guest, facts.machine_id);
+  facts.images = collect_images(guest, facts.boot);
+  facts.dracut = collect_dracut(guest);
+  facts.lvm = collect_lvm(guest, facts.release);
+  facts.storage = collect_storage(guest);
+  return facts;
+}
+
+}  // namespace preflight

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// All that is known about a guest, collected once. Each part is a value or the error that
+// prevented it; checks read it and touch nothing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/facts/boot.h"
+#include "agent/facts/dracut.h"
+#include "agent/facts/lvm.h"
+#include "agent/facts/release.h"
+#include "agent/facts/storage.h"
+
+namespace preflight {
+
+struct Facts {
+  std::string root;  // as given with --root
+  bool live = false;
+  bool privileged = false;
+  Result<Release> release = fail(ErrorKind::missing, "", "not collected");
+  Result<std::string> machine_id = fail(ErrorKind::missing, "", "not collected");
+  Result<std::vector<Kernel>> kernels = fail(ErrorKind::missing, "", "not collected");
+  Result<BootMenu> boot = fail(ErrorKind::missing, "", "not collected");
+  Images images;
+  Result<DracutConfig> dracut = fail(ErrorKind::missing, "", "not collected");
+  LvmFacts lvm;
+  Result<Storage> storage = fail(ErrorKind::missing, "", "not collected");
+};
+
+Facts collect_facts(const Guest& guest);
+
+}  // namespace preflight

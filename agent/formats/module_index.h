@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// The modules of one kernel inside an image (or a guest), as kmod finds them.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/formats/image.h"
+
+namespace preflight {
+
+/// "nvme-core" and "nvme_core" are one module; ".ko", ".ko.gz", ".ko.xz", ".ko.zst" are dropped.
+std::string canonical_module_name(std::string_view file_or_name);
+
+/// The names in a modules.builtin file (one "kernel/drivers/nvme/host/nvme.ko" a line), canonical.
+std::set<std::string> parse_builtin(std::string_view text);
+
+/// modules.dep: module path -> paths it needs, in the file's order. Paths are relative to the
+/// module directory. Malformed lines (no colon) are left out and counted.
+struct ModuleDependencies {
+  struct Line {
+    std::string path;
+    std::vector<std::string> needs;
+    int line = 0;
+  };
+  std::map<std::string, Line> by_name;  // canonical name -> line
+  int malformed_lines = 0;
+};
+ModuleDependencies parse_dependencies(std::string_view text);
+
+/// The module that modules.alias gives for a device's modalias string (fnmatch patterns, as kmod),
+/// with the 1-based line of the alias. All matches, in the file's order.
+struct AliasMatch {
+  std::string module;
+  int line = 0;
+};
+std::vector<AliasMatch> match_alias(std::string_view modules_alias, std::string_view modalias);
+
+/// bhyve's and QEMU's NVMe controllers as the kernel names them to udev.
+inline constexpr std::string_view bhyve_nvme_modalias =
+    "pci:v0000FB5Dd00000A0Asv00000000sd00000000bc01sc08i02";
+inline constexpr std::string_view qemu_nvme_modalias =
+    "pci:v00001B36d00000010sv00001AF4sd00001100bc01sc08i02";
+
+/// The directory with this kernel's modules in the image ("usr/lib/modules/K"), if there is one.
+std::optional<std::string> module_directory(const Image& image, std::string_view kernel);
+
+/// Kernel versions the image has module directories for, sorted.
+std::vector<std::string> module_directories(const Image& image);
+
+/// Whether a driver would load from the image under this kernel by an explicit request
+/// (its file, its closure, kmod's binary indexes); aliases and blockers are judged separately.
+struct DriverState {
+  bool builtin = false;
+  std::vector<std::string> present;  // image paths of the driver and its closure
+  std::vector<std::string> missing;  // what is missing, each in words fit for an evidence line
+  bool loads() const { return builtin || missing.empty(); }
+};
+
+/// `guest_builtin` are the guest kernel's built-in modules (canonical), which count for that kernel.
+DriverState driver_state(const Image& image, std::string_view kernel, std::string_view module,
+                         const std::set<std::string>& guest_builtin);
+
+}  // namespace preflight

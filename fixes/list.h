@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <span>
+
+#include "agent/step.h"
+
+namespace preflight {
+
+/// Every fix, in the order its steps are carried out: configuration first, then what is built from it.
+std::span<const Fix> all_fixes();
+
+}  // namespace preflight
