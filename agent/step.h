@@ -2,10 +2,11 @@
 // What a fix wants done, as data. Only the transaction carries it out.
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
 #include <string>
 #include <string_view>
-#include <sys/types.h>
 #include <variant>
 #include <vector>
 

@@ -22,11 +22,11 @@ struct BlockDevice {
   std::string uuid, label;
   std::string partuuid, partlabel;
   std::string serial;
-  std::string transport;              // lsblk's TRAN: "virtio", "nvme", ...
-  std::uint32_t sector_size = 0;      // logical, bytes; 0 when not known
-  std::vector<std::string> mounts;    // mount points in the guest; "[SWAP]" for an active swap
-  std::vector<std::size_t> parents;   // indexes of what it lies on
-  std::optional<Error> probe_error;   // e.g. an ambivalent file system signature
+  std::string transport;             // lsblk's TRAN: "virtio", "nvme", ...
+  std::uint32_t sector_size = 0;     // logical, bytes; 0 when not known
+  std::vector<std::string> mounts;   // mount points in the guest; "[SWAP]" for an active swap
+  std::vector<std::size_t> parents;  // indexes of what it lies on
+  std::optional<Error> probe_error;  // e.g. an ambivalent file system signature
 
   bool is_virtio() const;  // by name (vdX) or transport
   bool is_nvme() const;

@@ -31,8 +31,8 @@ struct ImageSegment {
 };
 
 struct ImageFile {
-  std::uint32_t mode = 0;  // st_mode
-  std::uint64_t size = 0;  // bytes
+  std::uint32_t mode = 0;              // st_mode
+  std::uint64_t size = 0;              // bytes
   std::string link_target;             // of a symlink
   std::optional<std::string> content;  // of a regular file that was asked for
 };
@@ -56,7 +56,8 @@ class Image {
   /// True when a file that was not found may still be there.
   bool may_hold_more() const;
 
-  /// The file a path leads to, symlinks followed inside the image (at most 40). Leading "/" allowed.
+  /// The file a path leads to, symlinks followed inside the image (at most 40). Leading "/"
+  /// allowed.
   const ImageFile* find(std::string_view path) const;
 
   /// The canonical name a path leads to, or nullopt when a component is missing.

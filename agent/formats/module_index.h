@@ -61,7 +61,8 @@ struct DriverState {
   bool loads() const { return builtin || missing.empty(); }
 };
 
-/// `guest_builtin` are the guest kernel's built-in modules (canonical), which count for that kernel.
+/// `guest_builtin` are the guest kernel's built-in modules (canonical), which count for that
+/// kernel.
 DriverState driver_state(const Image& image, std::string_view kernel, std::string_view module,
                          const std::set<std::string>& guest_builtin);
 

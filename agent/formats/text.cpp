@@ -47,8 +47,7 @@ std::size_t utf8_sequence(std::string_view bytes, std::uint32_t& code) {
 /// Characters that move the cursor or reorder what a reader sees.
 bool drives_the_terminal(std::uint32_t code) {
   return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200e && code <= 0x200f) ||
-         (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
-         code == 0xfeff;
+         (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ struct Command {
   std::string input;                     // given on stdin
   std::chrono::seconds timeout{30};
   std::size_t output_cap = 1u << 20;  // per stream; more is cut, and `cut` says so
-  /// Called in the child between fork and exec: only async-signal-safe calls. Returns 0 or an errno.
+  /// Called in the child between fork and exec: only async-signal-safe calls. Returns 0 or an
+  /// errno.
   std::function<int()> in_child;
 };
 

@@ -225,9 +225,13 @@ Result<std::vector<std::string>> Root::list(std::string_view path, std::size_t c
   return names;
 }
 
-Result<struct stat> Root::stat(std::string_view path) const { return stat_of(*this, path, true); }
+Result<struct stat> Root::stat(std::string_view path) const {
+  return stat_of(*this, path, true);
+}
 
-Result<struct stat> Root::lstat(std::string_view path) const { return stat_of(*this, path, false); }
+Result<struct stat> Root::lstat(std::string_view path) const {
+  return stat_of(*this, path, false);
+}
 
 Result<std::string> Root::read_link(std::string_view path) const {
   Walk walk(*this, path, false);

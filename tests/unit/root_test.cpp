@@ -36,7 +36,9 @@ class RootTest : public testing::Test {
   fs::path base_;
 };
 
-TEST_F(RootTest, ReadsARegularFile) { EXPECT_EQ(root().read("/etc/lvm/lvm.conf").value(), "inside"); }
+TEST_F(RootTest, ReadsARegularFile) {
+  EXPECT_EQ(root().read("/etc/lvm/lvm.conf").value(), "inside");
+}
 
 TEST_F(RootTest, DotDotStopsAtTheRoot) {
   EXPECT_EQ(root().read("/../../../etc/lvm/lvm.conf").value(), "inside");

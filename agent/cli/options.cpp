@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include "agent/cli/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+
+#include "agent/report/report.h"
+
+namespace preflight {
+
+namespace {
+
+constexpr int usage_error = 2;
+
+constexpr const char* description =
+    "Rehearses the boot of this Rocky Linux (EL 8/9/10) guest for the day its disk is switched "
+    "from "
+    "virtio-blk to NVMe, and repairs what would stop it.";
+
+constexpr const char* footer = R"(Exit codes:
+  0  ready (after --fix: fixed and checked again)
+  1  not ready
+  2  usage error
+  3  could not tell
+  4  refused, nothing was changed
+  5  the fix failed, everything was put back
+  6  something could not be put back
+ 70  internal error)";
+
+void add_modes(CLI::App& app, Options& options, bool& check, bool& fix, bool& runs) {
+  auto* check_flag = app.add_flag("--check", check, "report; change nothing (the default)");
+  auto* fix_flag = app.add_flag("--fix", fix, "repair and verify, or put everything back");
+  auto* undo = app.add_option_function<std::string>(
+      "--undo",
+      [&options](const std::string& run) {
+        if (!run.empty()) options.run = run;
+      },
+      "put a run's files back, byte for byte (the newest run when RUN is not given)");
+  undo->type_name("[RUN]")->expected(0, 1);
+  auto* runs_flag = app.add_flag("--runs", runs, "list the runs of --fix");
+  check_flag->excludes(fix_flag)->excludes(undo)->excludes(runs_flag);
+  fix_flag->excludes(undo)->excludes(runs_flag);
+  undo->excludes(runs_flag);
+  app.add_flag("--dry-run", options.dry_run, "with --fix: say what would be done, do nothing")
+      ->needs(fix_flag);
+  app.add_flag("--diff", options.diff, "with --fix: show the edits as a diff")->needs(fix_flag);
+}
+
+void add_common(CLI::App& app, Options& options) {
+  app.add_option("--root", options.root, "a mounted or copied guest tree instead of this system")
+      ->type_name("DIR");
+  app.add_option("--lsblk", options.lsblk_file,
+                 "the guest's block devices, as `lsblk --json --bytes --output-all` printed them")
+      ->type_name("FILE");
+  app.add_flag("--json", options.json, "report as JSON (schema nvme-preflight/report/1)");
+  app.add_option("--only", options.selection.only, "run only these checks")
+      ->type_name("ID,..")
+      ->delimiter(',');
+  app.add_option("--skip", options.selection.skip, "leave these checks out")
+      ->type_name("ID,..")
+      ->delimiter(',');
+  app.add_flag("--strict", options.strict, "a warning counts as a fail");
+  app.add_option("--color", options.color, "colours: auto, always or never")
+      ->type_name("WHEN")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+  app.add_flag("--quiet", options.quiet, "only what blocks, and the verdict");
+  app.add_flag("--verbose", options.verbose, "the evidence of every finding");
+}
+
+Answered answer(const CLI::App& app, const CLI::ParseError& error) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const int code = app.exit(error, out, err);
+  return {code == 0 ? 0 : usage_error, out.str(), err.str()};
+}
+
+}  // namespace
+
+std::variant<Options, Answered> parse_options(int argc, const char* const* argv) {
+  Options options;
+  bool check = false;
+  bool fix = false;
+  bool runs = false;
+  CLI::App app(description, "nvme-preflight");
+  app.footer(footer);
+  app.set_version_flag("--version", fmt::format("nvme-preflight {}", version()));
+  add_modes(app, options, check, fix, runs);
+  add_common(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return answer(app, error);
+  }
+  if (fix) options.mode = Mode::fix;
+  if (app.count("--undo") > 0) options.mode = Mode::undo;
+  if (runs) options.mode = Mode::runs;
+  if (const std::string id = unknown_check(options.selection); !id.empty())
+    return Answered{usage_error, "", fmt::format("nvme-preflight: no check is called '{}'\n", id)};
+  return options;
+}
+
+}  // namespace preflight

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "agent/engine.h"
+
+namespace preflight {
+
+enum class Mode { check, fix, undo, runs };
+
+struct Options {
+  Mode mode = Mode::check;
+  std::string root = "/";
+  std::optional<std::string> lsblk_file;
+  std::optional<std::string> run;  // of --undo; the newest when not given
+  Selection selection;
+  bool dry_run = false;
+  bool diff = false;
+  bool json = false;
+  bool strict = false;
+  bool quiet = false;
+  bool verbose = false;
+  std::string color = "auto";
+};
+
+/// The command line was answered already: help, version, or a usage error.
+struct Answered {
+  int exit_code = 0;
+  std::string out;  // for stdout
+  std::string err;  // for stderr
+};
+
+/// Exit code 2 for usage errors.
+std::variant<Options, Answered> parse_options(int argc, const char* const* argv);
+
+}  // namespace preflight

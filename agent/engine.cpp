@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "agent/engine.h"
+
+#include <algorithm>
+
+#include "checks/list.h"
+#include "fixes/list.h"
+
+namespace preflight {
+
+namespace {
+
+bool contains(const std::vector<std::string>& ids, std::string_view id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+bool any_with(const std::vector<Finding>& findings, Status status) {
+  return std::any_of(findings.begin(), findings.end(),
+                     [&](const Finding& finding) { return finding.status == status; });
+}
+
+}  // namespace
+
+std::string_view to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::ready:
+      return "ready";
+    case Verdict::not_ready:
+      return "not-ready";
+    case Verdict::unknown:
+      return "unknown";
+  }
+  return "unknown";
+}
+
+bool Selection::includes(std::string_view check) const {
+  return (only.empty() || contains(only, check)) && !contains(skip, check);
+}
+
+std::string unknown_check(const Selection& selection) {
+  for (const auto* ids : {&selection.only, &selection.skip}) {
+    for (const std::string& id : *ids) {
+      const auto checks = all_checks();
+      if (std::none_of(checks.begin(), checks.end(),
+                       [&](const Check& check) { return check.id == id; }))
+        return id;
+    }
+  }
+  return {};
+}
+
+std::vector<Finding> run_checks(const Facts& facts, const Selection& selection) {
+  std::vector<Finding> all;
+  for (const Check& check : all_checks()) {
+    if (!selection.includes(check.id)) continue;
+    for (Finding& finding : check.run(facts)) {
+      finding.check = check.id;
+      all.push_back(std::move(finding));
+    }
+  }
+  return all;
+}
+
+Verdict judge(const std::vector<Finding>& findings, bool strict) {
+  if (any_with(findings, Status::fail) || (strict && any_with(findings, Status::warn)))
+    return Verdict::not_ready;
+  return any_with(findings, Status::unknown) ? Verdict::unknown : Verdict::ready;
+}
+
+int exit_code_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::ready:
+      return 0;
+    case Verdict::not_ready:
+      return 1;
+    case Verdict::unknown:
+      return 3;
+  }
+  return 3;
+}
+
+bool is_fixable(const Finding& finding) {
+  return (finding.status == Status::fail || finding.status == Status::warn) && finding.remedy &&
+         !finding.remedy->fix.empty();
+}
+
+Result<std::vector<Step>> plan_fixes(const Facts& facts, const std::vector<Finding>& findings) {
+  std::vector<Step> plan;
+  for (const Fix& fix : all_fixes()) {
+    std::vector<Finding> mine;
+    std::copy_if(findings.begin(), findings.end(), std::back_inserter(mine),
+                 [&](const Finding& finding) {
+                   return is_fixable(finding) && finding.remedy->fix == fix.id;
+                 });
+    if (mine.empty()) continue;
+    Result<std::vector<Step>> steps = fix.plan(facts, mine);
+    if (!steps) return tl::unexpected(steps.error());
+    std::move(steps->begin(), steps->end(), std::back_inserter(plan));
+  }
+  return plan;
+}
+
+}  // namespace preflight

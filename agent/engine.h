@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Facts through the checks to a verdict, and findings through the fixes to a plan. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/check.h"
+#include "agent/step.h"
+
+namespace preflight {
+
+enum class Verdict { ready, not_ready, unknown };
+
+std::string_view to_string(Verdict verdict);
+
+/// Which checks run: `only` when it is not empty, less `skip`.
+struct Selection {
+  std::vector<std::string> only;
+  std::vector<std::string> skip;
+  bool includes(std::string_view check) const;
+};
+
+/// The first id of the selection that is no check's; empty when all are known.
+std::string unknown_check(const Selection& selection);
+
+/// Findings of every selected check, in boot order.
+std::vector<Finding> run_checks(const Facts& facts, const Selection& selection);
+
+/// not_ready if anything fails (or warns, when strict), else unknown if anything is unknown.
+Verdict judge(const std::vector<Finding>& findings, bool strict);
+
+/// Exit codes of design section 2 for a report: 0, 1 or 3.
+int exit_code_of(Verdict verdict);
+
+/// Findings that --fix is to mend: fail or warn, with one of our fixes as remedy.
+bool is_fixable(const Finding& finding);
+
+/// The steps that mend what is fixable, in order. An error refuses the run.
+Result<std::vector<Step>> plan_fixes(const Facts& facts, const std::vector<Finding>& findings);
+
+}  // namespace preflight

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#include "checks/list.h"
+
+#include <array>
+
+namespace preflight {
+
+extern const Check guest_supported_check;
+extern const Check boot_default_entry_check;
+extern const Check initramfs_readable_check;
+extern const Check initramfs_driver_check;
+extern const Check initramfs_way_back_check;
+extern const Check dracut_hostonly_check;
+extern const Check dracut_next_kernel_check;
+extern const Check lvm_config_check;
+extern const Check lvm_devicesfile_check;
+extern const Check lvm_activation_check;
+extern const Check root_resolves_check;
+
+std::span<const Check> all_checks() {
+  static const std::array checks{
+      guest_supported_check,    boot_default_entry_check, initramfs_readable_check,
+      initramfs_driver_check,   initramfs_way_back_check, dracut_hostonly_check,
+      dracut_next_kernel_check, lvm_config_check,         lvm_devicesfile_check,
+      lvm_activation_check,     root_resolves_check,
+  };
+  return checks;
+}
+
+}  // namespace preflight

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+#include "fixes/list.h"
+
+#include <array>
+
+namespace preflight {
+
+extern const Fix dracut_drop_in_fix;
+extern const Fix lvm_devicesfile_fix;
+extern const Fix rebuild_initramfs_fix;
+
+std::span<const Fix> all_fixes() {
+  static const std::array fixes{dracut_drop_in_fix, lvm_devicesfile_fix, rebuild_initramfs_fix};
+  return fixes;
+}
+
+}  // namespace preflight
