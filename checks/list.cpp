@@ -16,6 +16,9 @@ extern const Check lvm_config_check;
 extern const Check lvm_devicesfile_check;
 extern const Check lvm_activation_check;
 extern const Check root_resolves_check;
+extern const Check boot_device_names_check;
+extern const Check fstab_device_names_check;
+extern const Check crypttab_device_names_check;
 
 std::span<const Check> all_checks() {
   static const std::array checks{

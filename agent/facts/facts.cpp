@@ -12,10 +12,13 @@ Facts collect_facts(const Guest& guest) {
   facts.machine_id = collect_machine_id(guest);
   facts.kernels = collect_kernels(guest);
   facts.boot = collect_boot_menu(guest, facts.machine_id);
+  facts.command_lines = collect_command_lines(guest, facts.boot);
   facts.images = collect_images(guest, facts.boot);
   facts.dracut = collect_dracut(guest);
   facts.lvm = collect_lvm(guest, facts.release);
   facts.storage = collect_storage(guest);
+  facts.fstab = collect_fstab(guest);
+  facts.crypttab = collect_crypttab(guest);
   return facts;
 }
 

@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "agent/facts/boot.h"
+#include "agent/facts/command_lines.h"
 #include "agent/facts/dracut.h"
 #include "agent/facts/lvm.h"
 #include "agent/facts/release.h"
 #include "agent/facts/storage.h"
+#include "agent/facts/tables.h"
 
 namespace preflight {
 
@@ -22,10 +24,13 @@ struct Facts {
   Result<std::string> machine_id = fail(ErrorKind::missing, "", "not collected");
   Result<std::vector<Kernel>> kernels = fail(ErrorKind::missing, "", "not collected");
   Result<BootMenu> boot = fail(ErrorKind::missing, "", "not collected");
+  CommandLines command_lines;
   Images images;
   Result<DracutConfig> dracut = fail(ErrorKind::missing, "", "not collected");
   LvmFacts lvm;
   Result<Storage> storage = fail(ErrorKind::missing, "", "not collected");
+  Result<DeviceTable> fstab = fail(ErrorKind::missing, "", "not collected");
+  Result<DeviceTable> crypttab = fail(ErrorKind::missing, "", "not collected");
 };
 
 Facts collect_facts(const Guest& guest);

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Every place that writes a kernel command line, as text with its span: the entries of today, and
+// what the entry of the next kernel is made from.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/facts/boot.h"
+#include "agent/guest/guest.h"
+
+namespace preflight {
+
+enum class CommandLineSource {
+  entry,           // the first `options` line of a boot loader entry
+  kernel_cmdline,  // /etc/kernel/cmdline: kernel-install writes it into new entries
+  default_grub,    // GRUB_CMDLINE_LINUX* of /etc/default/grub: grub2-mkconfig uses it
+  grubenv,         // kernelopts of grubenv: EL 8's entries say $kernelopts
+};
+
+struct CommandLineText {
+  CommandLineSource source = CommandLineSource::entry;
+  std::string path;
+  std::string entry;       // of an entry: its id
+  std::string file;        // the file's whole text
+  int line = 0;            // 1-based
+  std::size_t offset = 0;  // byte span of the command line in `file`
+  std::size_t length = 0;
+
+  std::string_view text() const { return std::string_view(file).substr(offset, length); }
+};
+
+struct CommandLines {
+  std::vector<CommandLineText> texts;
+  std::vector<Error> errors;  // files that are there and cannot be read
+};
+
+CommandLines collect_command_lines(const Guest& guest, const Result<BootMenu>& menu);
+
+/// The assignments to GRUB_CMDLINE_LINUX and GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub that
+/// are one quoted (or bare) word without shell expansions; others are left out. Pure.
+std::vector<CommandLineText> find_grub_cmdlines(const std::string& path, const std::string& text);
+
+}  // namespace preflight

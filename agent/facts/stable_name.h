@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Which device names end with the controller, and which name to use instead.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "agent/facts/storage.h"
+
+namespace preflight {
+
+/// Why a device specification (of fstab, crypttab, root=, ...) will not name the same device once
+/// the disk is NVMe; nullopt when it survives. In words that end a sentence: "the kernel's name of
+/// a virtio-blk disk". Sources: udev 60-persistent-storage.rules (by-id/virtio-*, by-path), kernel
+/// drivers/block/virtio_blk.c (vd*, its own major number).
+std::optional<std::string> why_it_changes(std::string_view spec);
+
+/// The device path that a systemd unit name stands for ("dev-vda3.device", "dev-vda4.swap" ->
+/// "/dev/vda3"; systemd.unit(5), escaping); empty for other units.
+std::string device_of_unit(std::string_view unit);
+
+/// "UUID=<uuid>" of the one device that `spec` leads to today. Never a label. Errors say why there
+/// is none: disks not known, several devices, no UUID, a UUID that another device has as well.
+Result<std::string> stable_name(const Result<Storage>& storage, std::string_view spec);
+
+}  // namespace preflight

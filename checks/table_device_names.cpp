@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include "checks/table_device_names.h"
+
+#include <fmt/format.h>
+
+#include "agent/facts/stable_name.h"
+
+namespace preflight {
+
+namespace {
+
+Remedy remedy_for(const Facts& facts, const DeviceLine& line, std::string_view fix,
+                  const Result<std::string>& stable) {
+  if (stable) return {std::string(fix), fmt::format("write {} instead", *stable), {}};
+  return {"",
+          fmt::format("write the UUID= of that file system instead ({})", stable.error().message()),
+          {"blkid", facts.live ? line.device : std::string()}};
+}
+
+Finding changing_line(const Facts& facts, const DeviceTable& table, const DeviceLine& line,
+                      const std::string& why, std::string_view fix, std::string_view effect) {
+  const Result<std::string> stable = stable_name(facts.storage, line.device);
+  Finding finding;
+  finding.subject = fmt::format("{}:{}", table.path, line.line);
+  finding.status = line.is_optional() ? Status::warn : Status::fail;
+  finding.summary =
+      line.is_optional()
+          ? fmt::format(
+                "{} for {} is {}; it will be missing on NVMe. The line is {}, so the boot "
+                "goes on without it.",
+                line.device, line.name, why, line.has_option("nofail") ? "nofail" : "noauto")
+          : fmt::format("{} for {} is {}: on NVMe it does not exist, {}", line.device, line.name,
+                        why, effect);
+  finding.evidence.push_back({table.path, line.line, line.device, stable ? *stable : "UUID=..."});
+  finding.remedy = remedy_for(facts, line, fix, stable);
+  if (finding.remedy->command.size() == 2 && finding.remedy->command[1].empty())
+    finding.remedy->command.clear();
+  return finding;
+}
+
+/// A device that an option names, as `x-systemd.requires=/dev/vdb1` or `logdev=/dev/vdb1` do.
+std::vector<std::string> devices_in_options(std::string_view options) {
+  std::vector<std::string> devices;
+  while (!options.empty()) {
+    const std::size_t end = options.find(',');
+    const std::string_view option = options.substr(0, end);
+    const std::size_t equals = option.find('=');
+    if (equals != std::string_view::npos) {
+      const std::string_view value = option.substr(equals + 1);
+      const std::string unit = device_of_unit(value);
+      if (value.starts_with("/dev/")) devices.emplace_back(value);
+      if (!unit.empty()) devices.push_back(unit);
+    }
+    if (end == std::string_view::npos) break;
+    options.remove_prefix(end + 1);
+  }
+  return devices;
+}
+
+Finding changing_option(const DeviceTable& table, const DeviceLine& line, const std::string& device,
+                        const std::string& why) {
+  Finding finding;
+  finding.subject = fmt::format("{}:{}", table.path, line.line);
+  finding.status = line.is_optional() ? Status::warn : Status::fail;
+  finding.summary = fmt::format(
+      "An option of {} names {}, {}; it does not exist on NVMe, and what "
+      "depends on it fails.",
+      line.name, device, why);
+  finding.evidence.push_back({table.path, line.line, line.options, "a name that survives"});
+  finding.remedy = Remedy{"", "name the device by /dev/disk/by-uuid/ in that option", {}};
+  return finding;
+}
+
+Finding whole_table(std::string_view path, Status status, std::string summary) {
+  Finding finding;
+  finding.subject = std::string(path);
+  finding.status = status;
+  finding.summary = std::move(summary);
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> judge_device_table(const Facts& facts, const Result<DeviceTable>& table,
+                                        std::string_view path, std::string_view fix,
+                                        std::string_view effect) {
+  if (!table) {
+    if (table.error().kind == ErrorKind::missing)
+      return {whole_table(path, Status::skip, "There is no such file.")};
+    return {whole_table(path, Status::unknown,
+                        fmt::format("It cannot be read: {}.", table.error().what))};
+  }
+  std::vector<Finding> findings;
+  for (const DeviceLine& line : table->lines) {
+    if (const auto why = why_it_changes(line.device))
+      findings.push_back(changing_line(facts, *table, line, *why, fix, effect));
+    for (const std::string& device : devices_in_options(line.options)) {
+      if (const auto why = why_it_changes(device))
+        findings.push_back(changing_option(*table, line, device, *why));
+    }
+  }
+  if (findings.empty())
+    findings.push_back(
+        whole_table(path, Status::pass,
+                    fmt::format("None of its {} lines names a device by a name that ends with "
+                                "the controller.",
+                                table->lines.size())));
+  return findings;
+}
+
+}  // namespace preflight

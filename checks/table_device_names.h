@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// What fstab.device-names and crypttab.device-names have in common.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "agent/facts/facts.h"
+#include "agent/finding.h"
+
+namespace preflight {
+
+/// One finding per line of the table whose device name ends with the controller; a single pass,
+/// skip or unknown otherwise. `fix` mends the lines whose device has a UUID of its own. `effect`
+/// says what the boot does about such a line.
+std::vector<Finding> judge_device_table(const Facts& facts, const Result<DeviceTable>& table,
+                                        std::string_view path, std::string_view fix,
+                                        std::string_view effect);
+
+}  // namespace preflight
