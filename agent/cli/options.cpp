@@ -39,10 +39,18 @@ void add_modes(CLI::App& app, Options& options, bool& check, bool& fix, bool& ru
       },
       "put a run's files back, byte for byte (the newest run when RUN is not given)");
   undo->type_name("[RUN]")->expected(0, 1);
+  auto* explain = app.add_option_function<std::string>(
+      "--explain",
+      [&options](const std::string& check) {
+        if (!check.empty()) options.explain = check;
+      },
+      "what a check means, why it matters, how to mend it");
+  explain->type_name("[CHECK]")->expected(0, 1);
   auto* runs_flag = app.add_flag("--runs", runs, "list the runs of --fix");
-  check_flag->excludes(fix_flag)->excludes(undo)->excludes(runs_flag);
-  fix_flag->excludes(undo)->excludes(runs_flag);
-  undo->excludes(runs_flag);
+  check_flag->excludes(fix_flag)->excludes(undo)->excludes(runs_flag)->excludes(explain);
+  fix_flag->excludes(undo)->excludes(runs_flag)->excludes(explain);
+  undo->excludes(runs_flag)->excludes(explain);
+  runs_flag->excludes(explain);
   app.add_flag("--dry-run", options.dry_run, "with --fix: say what would be done, do nothing")
       ->needs(fix_flag);
   app.add_flag("--diff", options.diff, "with --fix: show the edits as a diff")->needs(fix_flag);
@@ -96,6 +104,7 @@ std::variant<Options, Answered> parse_options(int argc, const char* const* argv)
   if (fix) options.mode = Mode::fix;
   if (app.count("--undo") > 0) options.mode = Mode::undo;
   if (runs) options.mode = Mode::runs;
+  if (app.count("--explain") > 0) options.mode = Mode::explain;
   if (const std::string id = unknown_check(options.selection); !id.empty())
     return Answered{usage_error, "", fmt::format("nvme-preflight: no check is called '{}'\n", id)};
   return options;

@@ -10,13 +10,14 @@
 
 namespace preflight {
 
-enum class Mode { check, fix, undo, runs };
+enum class Mode { check, fix, undo, runs, explain };
 
 struct Options {
   Mode mode = Mode::check;
   std::string root = "/";
   std::optional<std::string> lsblk_file;
-  std::optional<std::string> run;  // of --undo; the newest when not given
+  std::optional<std::string> run;      // of --undo; the newest when not given
+  std::optional<std::string> explain;  // the check of --explain; all when not given
   Selection selection;
   bool dry_run = false;
   bool diff = false;

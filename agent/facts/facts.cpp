@@ -19,6 +19,7 @@ Facts collect_facts(const Guest& guest) {
   facts.storage = collect_storage(guest);
   facts.fstab = collect_fstab(guest);
   facts.crypttab = collect_crypttab(guest);
+  facts.surroundings = collect_surroundings(guest);
   return facts;
 }
 

@@ -12,6 +12,7 @@
 #include "agent/facts/lvm.h"
 #include "agent/facts/release.h"
 #include "agent/facts/storage.h"
+#include "agent/facts/surroundings.h"
 #include "agent/facts/tables.h"
 
 namespace preflight {
@@ -31,6 +32,7 @@ struct Facts {
   Result<Storage> storage = fail(ErrorKind::missing, "", "not collected");
   Result<DeviceTable> fstab = fail(ErrorKind::missing, "", "not collected");
   Result<DeviceTable> crypttab = fail(ErrorKind::missing, "", "not collected");
+  Surroundings surroundings;
 };
 
 Facts collect_facts(const Guest& guest);

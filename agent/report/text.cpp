@@ -6,35 +6,13 @@
 #include <algorithm>
 
 #include "agent/report/report.h"
+#include "agent/report/wrap.h"
 
 namespace preflight {
 
 namespace {
 
 constexpr int label_width = 8;
-
-/// The text's words in lines of at most `width` columns, each behind `indent` blanks. Width is
-/// counted in code points: guest names are nearly always ASCII.
-std::string wrap(std::string_view text, int indent, int width) {
-  const auto columns = [](std::string_view word) {
-    return std::count_if(word.begin(), word.end(),
-                         [](char c) { return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u; });
-  };
-  const std::string margin(static_cast<std::size_t>(indent), ' ');
-  std::string out;
-  long used = 0;
-  for (const std::string_view word : split_words(text)) {
-    const long length = columns(word);
-    if (used > 0 && indent + used + 1 + length > width) {
-      out += '\n';
-      used = 0;
-    }
-    out += used == 0 ? margin : " ";
-    out += word;
-    used += length + (used > 0 ? 1 : 0);
-  }
-  return out + "\n";
-}
 
 class Painter {
  public:

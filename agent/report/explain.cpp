@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "agent/report/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agent/report/wrap.h"
+#include "checks/explanations.h"
+
+namespace preflight {
+
+namespace {
+
+constexpr int indent = 4;
+
+std::string part(std::string_view title, std::string_view text, int width) {
+  return text.empty() ? std::string() : fmt::format("{}\n{}", title, wrap(text, indent, width));
+}
+
+}  // namespace
+
+std::optional<std::string> explain(std::string_view check, int width) {
+  const auto all = all_explanations();
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const Explanation& item) { return item.check == check; });
+  if (found == all.end()) return std::nullopt;
+  return fmt::format("{} (since {})\n", found->check, found->since) +
+         part("What it means", found->meaning, width) + part("Why it matters", found->why, width) +
+         part("How it is verified", found->verified, width) +
+         part("How to mend it by hand", found->by_hand, width) +
+         part("What --fix does", found->fix.empty() ? "Nothing: it is mended by hand." : found->fix,
+              width);
+}
+
+std::string explain_all() {
+  std::string out;
+  for (const Explanation& item : all_explanations())
+    out += fmt::format("{:<24}{}\n", item.check, item.meaning);
+  return out;
+}
+
+}  // namespace preflight

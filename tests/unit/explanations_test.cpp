@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#include "checks/explanations.h"
+
+#include <gtest/gtest.h>
+
+#include "agent/report/explain.h"
+#include "checks/list.h"
+
+namespace preflight {
+namespace {
+
+TEST(ExplanationsTest, OneForEachCheckInBootOrder) {
+  const auto checks = all_checks();
+  const auto explanations = all_explanations();
+  ASSERT_EQ(checks.size(), explanations.size());
+  for (std::size_t i = 0; i < checks.size(); ++i) EXPECT_EQ(checks[i].id, explanations[i].check);
+}
+
+TEST(ExplanationsTest, NothingIsLeftEmptyButTheFix) {
+  for (const Explanation& item : all_explanations()) {
+    for (const std::string_view text :
+         {item.meaning, item.why, item.verified, item.by_hand, item.since})
+      EXPECT_FALSE(text.empty()) << item.check;
+  }
+}
+
+TEST(ExplainTest, NamesOnlyKnownChecks) {
+  EXPECT_TRUE(explain("lvm.filter", 80));
+  EXPECT_FALSE(explain("lvm.filters", 80));
+}
+
+}  // namespace
+}  // namespace preflight

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include "agent/facts/surroundings.h"
+
+#include <gtest/gtest.h>
+
+namespace preflight {
+namespace {
+
+std::size_t hits(const std::string& text) {
+  return find_controller_names("f", text).size();
+}
+
+TEST(ControllerNamesTest, FindsEveryForm) {
+  for (const char* line :
+       {"What=/dev/vda3", "(hd0) /dev/vda", "KERNEL==\"vda\", ATTR{x}=\"1\"", "KERNEL==\"vd*\"",
+        "KERNEL==\"sd*|vd*\"", "KERNEL==\"vd[a-z]\"", "Requires=dev-vda3.device",
+        "/dev/disk/by-id/virtio-X -a", "/dev/disk/by-path/pci-0000:00:04.0 x",
+        "After=dev-disk-by\\x2did-virtio\\x2dX.device"})
+    EXPECT_EQ(hits(std::string(line) + "\n"), 1u) << line;
+}
+
+TEST(ControllerNamesTest, LeavesOtherWordsAlone) {
+  for (const char* line : {"# /dev/vda3", "; /dev/vda", "httpd and vdso", "/dev/vd",
+                           "\"vdo\" is a target type", "/dev/nvme0n1", "hostname=vda"})
+    EXPECT_EQ(hits(std::string(line) + "\n"),
+              line == std::string("\"vdo\" is a target type") ? 1u : 0u)
+        << line;
+}
+
+TEST(ControllerNamesTest, GivesTheLine) {
+  const auto found = find_controller_names("/etc/x", "a\nb\nWhat=/dev/vda3\n");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].line, 3);
+}
+
+TEST(FindMultipathsTest, ReadsTheValueAndTheBlacklist) {
+  EXPECT_EQ(read_find_multipaths("defaults {\n\tfind_multipaths greedy\n}\n").value, "greedy");
+  EXPECT_EQ(read_find_multipaths("defaults {\n\t# find_multipaths no\n}\n").value, "");
+  EXPECT_EQ(read_find_multipaths("defaults { find_multipaths \"no\" }\n").value, "no");
+  EXPECT_TRUE(read_find_multipaths("blacklist {\n devnode \"^nvme\"\n}\n").nvme_blacklisted);
+  EXPECT_FALSE(read_find_multipaths("blacklist {\n devnode \"^sd\"\n}\ndevices {\n nvme\n}\n")
+                   .nvme_blacklisted);
+}
+
+}  // namespace
+}  // namespace preflight
