@@ -41,8 +41,8 @@ void add_modes(CLI::App& app, Options& options, bool& check, bool& fix, bool& ru
   undo->type_name("[RUN]")->expected(0, 1);
   auto* explain = app.add_option_function<std::string>(
       "--explain",
-      [&options](const std::string& check) {
-        if (!check.empty()) options.explain = check;
+      [&options](const std::string& id) {
+        if (!id.empty()) options.explain = id;
       },
       "what a check means, why it matters, how to mend it");
   explain->type_name("[CHECK]")->expected(0, 1);
