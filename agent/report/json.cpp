@@ -66,6 +66,7 @@ Json fix_json(const FixReport& fix) {
   Json::Object out{{"run", fix.run.empty() ? Json() : Json(printable(fix.run))},
                    {"state", fix.state},
                    {"changed", strings(fix.changed)}};
+  if (!fix.plan.empty()) out.emplace_back("plan", strings(fix.plan));
   if (!fix.message.empty()) out.emplace_back("message", printable(fix.message));
   return out;
 }

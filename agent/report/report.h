@@ -17,7 +17,8 @@ struct FixReport {
   std::string run;    // empty when no run was made
   std::string state;  // applied, undone, refused, nothing-to-do
   std::vector<std::string> changed;
-  std::string message;  // for a person; why it was refused or undone
+  std::string message;            // for a person; why it was refused or undone
+  std::vector<std::string> plan;  // --dry-run: what would be done, line by line
 };
 
 struct Report {

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+#include "agent/cli/commands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "agent/formats/json.h"
+#include "agent/formats/text.h"
+#include "agent/guest/open_guest.h"
+#include "agent/report/explain.h"
+#include "agent/transaction/transaction.h"
+
+namespace preflight {
+
+namespace {
+
+constexpr int usage_error = 2;
+constexpr int refused = 4;
+
+std::string complaint(std::string_view text) {
+  return fmt::format("nvme-preflight: {}\n", printable(text));
+}
+
+struct Examined {
+  Facts facts;
+  std::vector<Finding> findings;
+};
+
+Examined examine(const Guest& guest, const Options& options) {
+  Examined out;
+  out.facts = collect_facts(guest);
+  out.findings = run_checks(out.facts, options.selection);
+  return out;
+}
+
+Report report_of(const Examined& examined, const Options& options) {
+  Report report;
+  report.findings = examined.findings;
+  report.verdict = judge(report.findings, options.strict);
+  report.exit_code = exit_code_of(report.verdict);
+  return report;
+}
+
+Reply render(const Facts& facts, const Report& report, const Options& options,
+             const Surface& surface) {
+  Reply reply;
+  reply.exit_code = report.exit_code;
+  reply.out = options.json ? json_report(facts, report) : text_report(facts, report, surface.style);
+  return reply;
+}
+
+FixReport fix_report(const FixOutcome& outcome) {
+  return {outcome.run, std::string(to_string(outcome.state)), outcome.changed, outcome.message, {}};
+}
+
+/// A run that was killed is the first thing to know about a guest.
+std::string interrupted_notice(const Guest& guest) {
+  const auto unfinished = find_unfinished_run(guest.root);
+  if (!unfinished || !*unfinished) return {};
+  return complaint(
+      fmt::format("the run {} was interrupted: nvme-preflight --undo puts everything back, and so "
+                  "does the next --fix before it begins",
+                  **unfinished));
+}
+
+Reply check(const Guest& guest, const Options& options, const Surface& surface) {
+  const Examined examined = examine(guest, options);
+  Reply reply = render(examined.facts, report_of(examined, options), options, surface);
+  reply.err = interrupted_notice(guest);
+  return reply;
+}
+
+std::set<std::string> checks_to_mend(const std::vector<Finding>& findings) {
+  std::set<std::string> checks;
+  for (const Finding& finding : findings)
+    if (is_fixable(finding)) checks.insert(finding.check);
+  return checks;
+}
+
+/// The reasons for a fix that remain: a check that asked for it still asks, or cannot tell any
+/// more.
+std::vector<std::string> remaining_reasons(const std::set<std::string>& asked,
+                                           const std::vector<Finding>& findings) {
+  std::vector<std::string> reasons;
+  for (const Finding& finding : findings) {
+    if (asked.contains(finding.check) && (is_fixable(finding) || finding.status == Status::unknown))
+      reasons.push_back(fmt::format("{} {}: {}", finding.check, finding.subject, finding.summary));
+  }
+  return reasons;
+}
+
+/// The plan on stdout; with --json the report with the plan in it.
+Reply show_plan(const Examined& examined, const std::vector<Step>& plan, const Options& options,
+                const Surface& surface) {
+  Report report = report_of(examined, options);
+  const std::string text = describe_plan(plan, options.diff);
+  if (options.json) {
+    report.fix = FixReport{"", "nothing-to-do", {}, "", {}};
+    for (const std::string_view line : split_lines(text)) report.fix->plan.emplace_back(line);
+    return render(examined.facts, report, options, surface);
+  }
+  return {report.exit_code, plan.empty() ? "nothing to do\n" : text, ""};
+}
+
+Reply refuse(const Examined& examined, const std::string& why, const Options& options,
+             const Surface& surface) {
+  Report report = report_of(examined, options);
+  report.fix = FixReport{"", "refused", {}, why, {}};
+  report.exit_code = refused;
+  return render(examined.facts, report, options, surface);
+}
+
+Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
+  if (!options.dry_run) {
+    Result<std::vector<Kernel>> none = std::vector<Kernel>{};
+    const TransactionPorts ports = real_ports(guest, none, nullptr, surface.progress, surface.stop);
+    const FixOutcome recovered = recover(guest, ports);
+    if (recovered.exit_code != 0) return {recovered.exit_code, "", complaint(recovered.message)};
+  }
+  Examined examined = examine(guest, options);
+  const Result<std::vector<Step>> plan = plan_fixes(examined.facts, examined.findings);
+  if (!plan) return refuse(examined, plan.error().message(), options, surface);
+  if (options.dry_run) return show_plan(examined, *plan, options, surface);
+
+  const std::set<std::string> asked = checks_to_mend(examined.findings);
+  Examined fresh;
+  bool checked_again = false;
+  const auto recheck = [&] {
+    fresh = examine(guest, options);
+    checked_again = true;
+    return remaining_reasons(asked, fresh.findings);
+  };
+  const TransactionPorts base =
+      real_ports(guest, examined.facts.kernels, recheck, surface.progress, surface.stop);
+  TransactionPorts ports = base;
+  if (examined.facts.lvm.devices_file) ports.devices_file = examined.facts.lvm.devices_file->path;
+  const FixOutcome outcome = apply(guest, *plan, ports);
+
+  const bool as_fixed = outcome.state == FixOutcome::State::applied && checked_again;
+  const Examined& shown = as_fixed ? fresh : examined;
+  Report report = report_of(shown, options);
+  report.fix = fix_report(outcome);
+  if (options.diff && !plan->empty()) report.fix->message += "\n" + describe_plan(*plan, true);
+  if (outcome.exit_code != 0) report.exit_code = outcome.exit_code;
+  return render(shown.facts, report, options, surface);
+}
+
+Reply put_back(const Guest& guest, const Options& options, const Surface& surface) {
+  Result<std::vector<Kernel>> none = std::vector<Kernel>{};
+  const TransactionPorts ports = real_ports(guest, none, nullptr, surface.progress, surface.stop);
+  const FixOutcome outcome = undo(guest, options.run, ports);
+  const Examined examined = examine(guest, options);
+  Report report = report_of(examined, options);
+  report.fix = fix_report(outcome);
+  report.exit_code = outcome.exit_code;
+  return render(examined.facts, report, options, surface);
+}
+
+Json run_json(const RunInfo& run) {
+  Json::Array changed;
+  for (const std::string& path : run.changed) changed.emplace_back(printable(path));
+  return Json::Object{{"run", printable(run.run)},
+                      {"state", to_string(run.state)},
+                      {"time", printable(run.time)},
+                      {"changed", std::move(changed)},
+                      {"error", run.error.empty() ? Json() : Json(printable(run.error))}};
+}
+
+Reply runs(const Guest& guest, const Options& options) {
+  const Result<std::vector<RunInfo>> all = list_runs(guest.root);
+  if (!all) return {3, "", complaint(all.error().message())};
+  if (options.json) {
+    Json::Array list;
+    for (const RunInfo& run : *all) list.push_back(run_json(run));
+    return {
+        0,
+        dump_json(Json::Object{{"schema", "nvme-preflight/runs/1"}, {"runs", std::move(list)}}, 2) +
+            "\n",
+        ""};
+  }
+  std::string out;
+  for (const RunInfo& run : *all) {
+    out += fmt::format("{}  {}", printable(run.run), to_string(run.state));
+    for (const std::string& path : run.changed) out += "  " + printable(path);
+    out += run.error.empty() ? "\n" : fmt::format("  {}\n", printable(run.error));
+  }
+  return {0, out.empty() ? "no runs\n" : out, ""};
+}
+
+Reply explain_check(const Options& options, const Surface& surface) {
+  if (!options.explain) return {0, explain_all(), ""};
+  if (const auto text = explain(*options.explain, surface.style.width)) return {0, *text, ""};
+  return {usage_error, "", complaint(fmt::format("no check is called '{}'", *options.explain))};
+}
+
+}  // namespace
+
+Reply execute(const Options& options, const Surface& surface) {
+  if (options.mode == Mode::explain) return explain_check(options, surface);
+  const Result<Guest> guest = open_guest(options.root, options.lsblk_file);
+  if (!guest) return {usage_error, "", complaint(guest.error().message())};
+  switch (options.mode) {
+    case Mode::fix:
+      return fix(*guest, options, surface);
+    case Mode::undo:
+      return put_back(*guest, options, surface);
+    case Mode::runs:
+      return runs(*guest, options);
+    default:
+      return check(*guest, options, surface);
+  }
+}
+
+}  // namespace preflight

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#include "agent/cli/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+namespace preflight {
+
+namespace {
+
+constexpr int narrowest = 40;
+constexpr int widest = 120;
+constexpr int width_of_a_file = 100;
+
+int columns() {
+  if (const char* text = std::getenv("COLUMNS")) {
+    if (const int value = std::atoi(text); value > 0) return value;
+  }
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return width_of_a_file;
+}
+
+bool wants_color(const std::string& choice) {
+  if (choice != "auto") return choice == "always";
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  return ::isatty(STDOUT_FILENO) == 1 && (!no_color || *no_color == '\0') &&
+         (!term || std::string_view(term) != "dumb");
+}
+
+}  // namespace
+
+TextStyle style_for_stdout(const Options& options) {
+  TextStyle style;
+  style.color = wants_color(options.color);
+  style.width = std::clamp(columns(), narrowest, widest);
+  style.quiet = options.quiet;
+  style.verbose = options.verbose;
+  return style;
+}
+
+}  // namespace preflight
