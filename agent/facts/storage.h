@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/guest/guest.h"
@@ -14,6 +15,7 @@ namespace preflight {
 /// One block device: a disk, a partition or a device-mapper device.
 struct BlockDevice {
   std::string name;     // kernel name: "vda3", "dm-0"
+  std::string number;   // "254:3", as /dev/block names it; empty when not known
   std::string path;     // "/dev/vda3", "/dev/mapper/rl-root"
   std::string type;     // lsblk's words: disk, part, lvm, crypt, rom, ...
   std::string dm_name;  // "rl-root"
@@ -30,7 +32,38 @@ struct BlockDevice {
 
   bool is_virtio() const;  // by name (vdX) or transport
   bool is_nvme() const;
+
+  /// An LV that is meant to be used: not one of LVM's own layers ("rl-root-real", "rl-pool_tdata").
+  bool is_logical_volume() const;
+
+  /// A PV, array member or multipath path: udev makes no by-uuid or by-label link for it
+  /// (60-persistent-storage.rules links only ID_FS_USAGE filesystem, other and crypto).
+  bool is_member() const;
 };
+
+/// A device as fstab, crypttab, root= or resume= names it.
+enum class SpecKind {
+  uuid,       // UUID=, /dev/disk/by-uuid/
+  label,      // LABEL=, /dev/disk/by-label/
+  partuuid,   // PARTUUID=, /dev/disk/by-partuuid/
+  partlabel,  // PARTLABEL=, /dev/disk/by-partlabel/
+  id,         // ID=, /dev/disk/by-id/
+  by_path,    // /dev/disk/by-path/
+  mapper,     // /dev/mapper/NAME
+  volume,     // /dev/VG/LV; the value is "VG/LV"
+  kernel,     // /dev/vda3, /dev/dm-0; the value is "vda3"
+  number,     // /dev/block/254:3
+  other,      // nothing of the above: nfs, tmpfs, "", ...
+};
+
+struct DeviceSpec {
+  SpecKind kind = SpecKind::other;
+  std::string value;  // quotes taken off, udev's \xNN decoded
+};
+
+/// Takes one specification apart. Quotes around a tag's value are dropped as libblkid and
+/// systemd drop them; doubled slashes in paths count as one.
+DeviceSpec parse_device_spec(std::string_view spec);
 
 /// The guest's block devices: probed live, or as `lsblk --json --bytes --output-all` printed them.
 struct Storage {
@@ -49,11 +82,19 @@ struct Storage {
   /// Device-mapper device of that LV ("rl", "root"), if it is there.
   std::optional<std::size_t> logical_volume(std::string_view vg, std::string_view lv) const;
 
-  /// Devices that carry that file-system UUID (compared as libblkid prints it, case-insensitively).
+  /// Devices that carry that UUID (compared as libblkid prints it, case-insensitively). One that
+  /// another of them lies on is left out: the leg of a mirror, the path of a multipath device.
   std::vector<std::size_t> with_uuid(std::string_view uuid) const;
+
+  /// Everything a device lies on, the device itself left out, nearest first.
+  std::vector<std::size_t> below(std::size_t device) const;
+
+  /// The nearest LV at or below a device: what LVM has to activate before the device can be there.
+  std::optional<std::size_t> volume_under(std::size_t device) const;
 
   /// What a device specification of fstab or root= leads to today: UUID=, LABEL=, PARTUUID=,
   /// PARTLABEL=, /dev/mapper/x, /dev/vg/lv, /dev/name, /dev/disk/by-*/.. Several for duplicates.
+  /// Empty for what leads nowhere and for by-path names, which no listing tells.
   std::vector<std::size_t> resolve(std::string_view spec) const;
 };
 
@@ -61,7 +102,17 @@ struct Storage {
 /// "my--vg-lv"; libdevmapper dm_build_dm_name).
 std::string dm_name_of(std::string_view vg, std::string_view lv);
 
-/// Pure reader of lsblk's JSON. `path` names the source of errors.
+struct VolumeName {
+  std::string vg, lv;
+};
+
+/// The inverse of dm_name_of for an LV's own device ("my--vg-lv" -> "my-vg", "lv"); nullopt for
+/// names that no LV has and for LVM's layers ("rl-root-real").
+std::optional<VolumeName> split_dm_name(std::string_view dm_name);
+
+/// Pure reader of `lsblk --json --bytes --output-all` as util-linux 2.32 to 2.40 print it: nested
+/// or flat, a device that several others carry printed several times. Columns may be missing.
+/// `path` names the source of errors: malformed, too_large (over 100000 devices).
 Result<Storage> parse_lsblk(const std::string& path, std::string_view text);
 
 /// Errors: missing (no disks attached to this tree and no --lsblk), denied, malformed.

@@ -52,18 +52,36 @@ std::optional<std::string> module_directory(const Image& image, std::string_view
 /// Kernel versions the image has module directories for, sorted.
 std::vector<std::string> module_directories(const Image& image);
 
-/// Whether a driver would load from the image under this kernel by an explicit request
-/// (its file, its closure, kmod's binary indexes); aliases and blockers are judged separately.
+/// Whether a driver would load from the image under this kernel by an explicit request: its file,
+/// its closure, and the dependency index that kmod reads. Aliases (alias_state) and blockers are
+/// judged separately.
+///
+/// kmod reads modules.dep.bin alone (libkmod.c kmod_search_moddep), so that is what counts. The
+/// text of modules.dep stands for it only where the .bin's content was not kept or is empty.
 struct DriverState {
   bool builtin = false;
-  std::vector<std::string> present;  // image paths of the driver and its closure
-  std::vector<std::string> missing;  // what is missing, each in words fit for an evidence line
-  bool loads() const { return builtin || missing.empty(); }
+  std::vector<std::string> present;     // image paths of the driver and its closure
+  std::vector<std::string> missing;     // what is missing, each in words fit for an evidence line
+  std::vector<std::string> unreadable;  // what could not be looked into: nothing can be told then
+  bool loads() const { return builtin || (missing.empty() && unreadable.empty()); }
 };
 
 /// `guest_builtin` are the guest kernel's built-in modules (canonical), which count for that
 /// kernel.
 DriverState driver_state(const Image& image, std::string_view kernel, std::string_view module,
                          const std::set<std::string>& guest_builtin);
+
+/// The modules that the image's alias index (modules.alias.bin, by the same rule) gives under this
+/// kernel for a modalias. Lines are those of modules.alias, 0 for matches from the .bin.
+struct AliasState {
+  std::string path;  // of the .bin
+  std::vector<AliasMatch> matches;
+  std::optional<std::string> missing;     // why kmod finds nothing, fit for an evidence line
+  std::optional<std::string> unreadable;  // why it cannot be told
+
+  bool gives(std::string_view canonical_module) const;
+};
+
+AliasState alias_state(const Image& image, std::string_view kernel, std::string_view modalias);
 
 }  // namespace preflight
