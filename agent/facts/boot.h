@@ -27,7 +27,7 @@ struct BootEntry {
   std::string options_path;          // where the options text stands (the entry, or grubenv)
   int options_line = 0;
   bool rescue = false;
-  bool is_default = false;
+  bool is_default = false;  // boots by itself: next time, or after a one-shot choice was used up
   std::optional<Error> kernel_error;           // the kernel image is not a readable regular file
   std::map<std::string, Error> initrd_errors;  // the same per initrd path
 
@@ -36,13 +36,19 @@ struct BootEntry {
 };
 
 struct BootMenu {
-  std::vector<BootEntry> entries;  // in menu order: index 0 is what GRUB shows first
-  std::optional<std::size_t> default_index;
-  std::string default_reason;  // how the default was found, or why it could not be
-  std::vector<Error> notes;    // entries left out and odd lines, with file and line
+  std::vector<BootEntry> entries;            // in menu order: index 0 is what GRUB shows first
+  std::optional<std::size_t> default_index;  // of what boots next
+  std::string default_reason;                // how the default was found, or why it could not be
+  std::string default_path;                  // the file that decides: grubenv or grub.cfg
+  std::vector<Error> notes;                  // entries left out and odd lines, with file and line
+  std::vector<std::string> unified_kernel_images;  // guest paths; see guest.supported
+  std::string ostree;  // what says that this is an ostree deployment; empty when nothing does
 };
 
-/// Errors: missing (no /boot/loader/entries), denied, ...
+/// The menu that GRUB's blscfg makes and the entry it boots. `entries` is empty when the directory
+/// is empty, or missing while there are unified kernel images. Errors: missing (no
+/// /boot/loader/entries), denied, too_large (more entries than any menu has), unsupported (live,
+/// but the guest's /boot is not mounted).
 Result<BootMenu> collect_boot_menu(const Guest& guest, const Result<std::string>& machine_id);
 
 /// One initramfs as GRUB hands it to the kernel: the entry's initrd files, one behind the other.

@@ -3,6 +3,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/guest/guest.h"
@@ -25,7 +26,8 @@ struct Release {
   bool is_el() const;
 };
 
-/// Pure reader; `path` names the source of errors.
+/// Pure reader; `path` names the source of errors. ID is "linux" when it is not set
+/// (os-release(5)).
 Result<Release> parse_os_release(const std::string& path, std::string_view text);
 
 /// A kernel with a directory in /lib/modules.
@@ -37,8 +39,16 @@ struct Kernel {
   bool premade_initrd = false;    // <directory>/initrd exists: kernel-install copies it
 };
 
+/// /etc/os-release, else /usr/lib/os-release. Errors: missing, malformed, ...
 Result<Release> collect_release(const Guest& guest);
+
+/// The 32 hex digits of /etc/machine-id. Errors: missing; malformed (empty or "uninitialized" until
+/// the first boot gives the guest an id, machine-id(5)).
 Result<std::string> collect_machine_id(const Guest& guest);
+
+/// The kernels with a directory in /lib/modules, by name. A module index that is not there leaves
+/// its set empty; one that cannot be read is an error of the whole, for a built-in driver must not
+/// be taken for a missing one. Errors: missing, denied, too_large (more than 64 kernels), ...
 Result<std::vector<Kernel>> collect_kernels(const Guest& guest);
 
 /// The kernel of that version; nullptr when it has no module directory.

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "agent/formats/bls.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "agent/formats/text.h"
+
+namespace preflight {
+
+namespace {
+
+constexpr std::string_view suffix = ".conf";
+
+bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
+
+std::string_view skip_blanks(std::string_view text) {
+  const std::size_t start = text.find_first_not_of(" \t");
+  return start == std::string_view::npos ? std::string_view() : text.substr(start);
+}
+
+/// A line as grub_file_getline() gives it.
+std::string clean_line(std::string_view raw) {
+  std::string line;
+  std::copy_if(raw.begin(), raw.end(), std::back_inserter(line), [](char c) { return c != '\r'; });
+  return line.substr(0, line.find('\0'));
+}
+
+/// nullopt for a line that ends the file.
+std::optional<BlsField> parse_field(std::string_view line, int number) {
+  std::size_t separator = line.find(' ');
+  if (separator == std::string_view::npos) separator = line.find('\t');
+  if (separator == std::string_view::npos || separator + 1 == line.size()) return std::nullopt;
+  return BlsField{std::string(line.substr(0, separator)),
+                  std::string(skip_blanks(line.substr(separator + 1))), number};
+}
+
+bool says_something(std::string_view raw) {
+  const std::string_view line = trim(raw);
+  return !line.empty() && line[0] != '#';
+}
+
+bool belongs_to_variable(char c) {
+  return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/// expand_val()'s walk over a value: fields are text or variable names.
+class Expansion {
+ public:
+  explicit Expansion(const VariableLookup& lookup) : lookup_(lookup) {}
+
+  std::optional<std::string> run(std::string_view value) {
+    for (std::size_t at = 0; at < value.size(); ++at) {
+      const bool escaped = at > 0 && value[at - 1] == '\\';
+      if (value[at] == '$' && !escaped) {
+        if (!close_field(value)) return std::nullopt;
+        variable_ = true;
+        start_ = at + 1;
+      } else if (variable_ && !belongs_to_variable(value[at])) {
+        append(value);
+        variable_ = false;
+        start_ = value[at] == ' ' ? at + 1 : at;
+      }
+      last_ = at;
+    }
+    if (!close_field(value)) return std::nullopt;
+    return out_;
+  }
+
+ private:
+  /// Ends a field at a "$" or at the end. One of a single byte is lost (start == end there).
+  bool close_field(std::string_view value) {
+    if (start_ == last_) return true;
+    append(value);
+    return out_.has_value();
+  }
+
+  void append(std::string_view value) {
+    const std::string_view field =
+        start_ > last_ ? std::string_view() : value.substr(start_, last_ - start_ + 1);
+    if (!variable_) {
+      out_ = out_.value_or("").append(field);
+      return;
+    }
+    if (const std::optional<std::string> found = lookup_(field))
+      out_ = out_.value_or("").append(*found).append(" ");
+  }
+
+  const VariableLookup& lookup_;
+  std::optional<std::string> out_;
+  std::size_t start_ = 0;  // of the current field
+  std::size_t last_ = 0;   // the byte before the current one
+  bool variable_ = false;
+};
+
+PlusRule plus_rule(bool el8) {
+  return el8 ? PlusRule::separates : PlusRule::orders;
+}
+
+int compare(const BlsSortKey& a, const BlsSortKey& b, bool by_version, bool el8) {
+  if (by_version && a.version && b.version)
+    if (const int order = compare_version_release(*a.version, *b.version, plus_rule(el8)))
+      return order;
+  return compare_name_version_release(a.id, b.id, plus_rule(el8));
+}
+
+}  // namespace
+
+const BlsField* BlsFile::find(std::string_view key) const {
+  const auto found = std::find_if(fields.begin(), fields.end(),
+                                  [&](const BlsField& field) { return field.key == key; });
+  return found == fields.end() ? nullptr : &*found;
+}
+
+std::vector<const BlsField*> BlsFile::find_all(std::string_view key) const {
+  std::vector<const BlsField*> out;
+  for (const BlsField& field : fields)
+    if (field.key == key) out.push_back(&field);
+  return out;
+}
+
+BlsFile parse_bls(std::string_view text) {
+  BlsFile file;
+  int number = 0;
+  for (const std::string_view raw : split_lines(text)) {
+    ++number;
+    if (file.stopped_line > 0) {
+      file.text_after = file.text_after || says_something(raw);
+      continue;
+    }
+    const std::string clean = clean_line(raw);
+    const std::string_view line = skip_blanks(clean);
+    if (line.substr(0, 1) == "#") continue;
+    if (std::optional<BlsField> field = parse_field(line, number)) {
+      file.fields.push_back(std::move(*field));
+    } else {
+      file.stopped_line = number;
+      file.text_after = says_something(line);
+    }
+  }
+  return file;
+}
+
+bool is_bls_file_name(std::string_view name) {
+  return name.size() > suffix.size() && name.front() != '.' &&
+         name.substr(name.size() - suffix.size()) == suffix;
+}
+
+std::optional<std::string> expand_bls_value(std::string_view value, const VariableLookup& lookup) {
+  return Expansion(lookup).run(value);
+}
+
+std::vector<std::string> bls_variables(std::string_view value) {
+  std::vector<std::string> names;
+  const VariableLookup note = [&](std::string_view name) -> std::optional<std::string> {
+    names.emplace_back(name);
+    return "";
+  };
+  Expansion(note).run(value);
+  return names;
+}
+
+std::size_t grub_command_length(std::string_view text) {
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\\' && quote != '\'') {
+      ++i;
+    } else if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == ';' || c == '|' || c == '&' ||
+               (c == '#' && (i == 0 || is_blank(text[i - 1])))) {
+      return i;
+    }
+  }
+  return text.size();
+}
+
+std::vector<std::size_t> bls_menu_order(const std::vector<BlsSortKey>& keys, bool el8) {
+  const bool by_version = el8 && std::all_of(keys.begin(), keys.end(), [](const BlsSortKey& key) {
+                            return key.version.has_value();
+                          });
+  std::vector<std::size_t> order(keys.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return compare(keys[a], keys[b], by_version, el8) > 0;
+  });
+  return order;
+}
+
+bool bls_same_place(const BlsSortKey& a, const BlsSortKey& b, bool el8) {
+  return compare(a, b, el8, el8) == 0;
+}
+
+}  // namespace preflight

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// The kernel's command line, split as the kernel splits it.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace preflight {
+
+/// One parameter. `value` is empty for a word without "=". The kernel's quotes are removed from key
+/// and value; `offset` and `length` (bytes) span the word as it is written, quotes included.
+struct CmdlineWord {
+  std::string key;
+  std::optional<std::string> value;
+  std::size_t offset = 0;
+  std::size_t length = 0;
+};
+
+/// Splits as next_arg() of the kernel's lib/cmdline.c: words end at white space outside of double
+/// quotes, there is no escape, the first "=" divides. A word "--" ends the list (parse_args() of
+/// kernel/params.c hands the rest to init).
+/// dracut's getarg and systemd read /proc/cmdline on their own: dracut splits in the shell, where
+/// quotes inside of a word stay, and neither stops at "--" (dracut-lib.sh _dogetarg()).
+std::vector<CmdlineWord> parse_cmdline(std::string_view text);
+
+/// The words with exactly that key, in order. Keys of dracut and systemd ("rd.lvm.lv", "root") are
+/// compared bytewise.
+std::vector<CmdlineWord> words_of(const std::vector<CmdlineWord>& words, std::string_view key);
+
+/// The same for a parameter of the kernel or of a module ("nvme_core.multipath"), where "-" and "_"
+/// are one character (parameqn() of kernel/params.c).
+std::vector<CmdlineWord> kernel_words_of(const std::vector<CmdlineWord>& words,
+                                         std::string_view key);
+
+/// The first or last word with that key; nullptr when there is none.
+const CmdlineWord* first_word(const std::vector<CmdlineWord>& words, std::string_view key);
+const CmdlineWord* last_word(const std::vector<CmdlineWord>& words, std::string_view key);
+
+}  // namespace preflight
