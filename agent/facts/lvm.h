@@ -2,12 +2,15 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/facts/release.h"
+#include "agent/formats/devices_file.h"
 #include "agent/guest/guest.h"
 #include "agent/result.h"
 
@@ -36,39 +39,51 @@ struct LvmVersion {
   std::string source;  // where it was found
 };
 
-/// An entry of the devices file (lvmdevices(8)); "." and absent fields are empty.
-struct DevicesEntry {
-  int line = 0;
-  std::string idtype, idname, devname, pvid;
-  int part = 0;
-};
-
-struct DevicesFile {
-  std::string path;
-  std::vector<DevicesEntry> entries;
-};
-
 struct LvmFacts {
   bool installed = false;      // lvm.conf or the lvm binary is there
-  std::string system_dir;      // "/etc/lvm" unless LVM_SYSTEM_DIR moves it
+  std::string system_dir;      // "/etc/lvm": what boots does not run in our environment, so our own
+                               // LVM_SYSTEM_DIR says nothing about it
   std::vector<LvmFile> files;  // in the order LVM merges them, the last wins
   std::vector<Error> errors;   // files that cannot be read or do not parse: every lvm command fails
   std::vector<Error> notes;    // duplicates and misplaced keys, harmless as such
+  std::vector<Error> read_errors;  // those of `errors` that are no matter of content
 
   Result<bool> use_devicesfile = fail(ErrorKind::missing, "", "not collected");
   std::vector<LvmSetting> use_devicesfile_settings;  // every place that writes it
-  bool use_devicesfile_default = false;              // the build's default
-  std::string default_source;                        // how that default is known
+  bool use_devicesfile_default = false;              // the build's default, if it is known
+  std::string default_source;                        // how that default is known; empty: it is not
 
-  bool search_for_devnames_all = false;  // effective devices/search_for_devnames is "all"
+  /// Index of the setting that counts after the merge. It is not live when LVM does not accept its
+  /// value: then the default applies, in spite of settings in earlier files.
+  std::optional<std::size_t> use_devicesfile_decider;
+  std::vector<LvmSetting> use_devicesfile_comments;  // comments that show it as a setting
+
+  bool search_for_devnames_all = false;            // effective devices/search_for_devnames is "all"
+  std::optional<std::string> search_for_devnames;  // as set; unset: "auto", from 2.03.23 on "all"
   std::string devicesfile_name = "system.devices";
   Result<DevicesFile> devices_file = fail(ErrorKind::missing, "", "not collected");
   Result<LvmVersion> version = fail(ErrorKind::missing, "", "not collected");
 
   std::vector<std::string> filter;         // devices/filter patterns, empty when unset
   std::vector<std::string> global_filter;  // devices/global_filter patterns
+
+  /// Host tags (lvm.conf(5), TAGS): they add files, and a section with `tags` counts only where one
+  /// of them is set. The error says why they are not known.
+  Result<std::vector<std::string>> tags = std::vector<std::string>{};
 };
 
 LvmFacts collect_lvm(const Guest& guest, const Result<Release>& release);
+
+/// Everything that follows from `files`, `tags`, the default and the version, computed anew. Pure;
+/// for proving an edit of one of the files.
+LvmFacts merge_lvm(LvmFacts facts);
+
+/// The first version of lvm2 that a text or a binary names, like "2.03.24(2)-RHEL9 (2024-05-16)".
+/// `source` is left empty. nullopt when there is none.
+std::optional<LvmVersion> find_lvm_version(std::string_view bytes);
+
+/// The boolean in what `lvmconfig devices/<name>` prints, "# use_devicesfile=0" (a default) as
+/// well.
+std::optional<bool> parse_lvmconfig_boolean(std::string_view output, std::string_view name);
 
 }  // namespace preflight
