@@ -24,6 +24,11 @@ std::string read_holder(int fd) {
   return printable(trim(std::string_view(buffer.data(), static_cast<std::size_t>(got))));
 }
 
+tl::unexpected<Error> held(int fd, const std::string& path) {
+  return fail(ErrorKind::denied, path,
+              fmt::format("another run holds the lock: {}", read_holder(fd)));
+}
+
 /// The holder removes the file before it lets go, so a lock may be won on a file without a name.
 bool still_named(int directory, int fd) {
   struct stat named {};
@@ -44,8 +49,7 @@ Result<Lock> Lock::acquire(Fd directory, const std::string& directory_path,
     if (!file) return fail_errno(errno, path, "open the lock");
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK) return fail_errno(errno, path, "lock");
-      return fail(ErrorKind::denied, path,
-                  fmt::format("another run holds the lock: {}", read_holder(file.get())));
+      return held(file.get(), path);
     }
     if (!still_named(directory.get(), file.get())) continue;
     // Only a courtesy to the next one: the lock itself is the flock.
@@ -55,6 +59,16 @@ Result<Lock> Lock::acquire(Fd directory, const std::string& directory_path,
     return Lock(std::move(directory), std::move(file));
   }
   return fail(ErrorKind::denied, path, "another run holds the lock and is just finishing");
+}
+
+Result<void> Lock::check_free(const Fd& directory, const std::string& directory_path) {
+  const std::string path = directory_path + '/' + lock_name;
+  const Fd file(
+      ::openat(directory.get(), lock_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!file && errno == ENOENT) return {};
+  if (!file) return fail_errno(errno, path, "open the lock");
+  if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return {};
+  return held(file.get(), path);
 }
 
 Lock::~Lock() {

@@ -18,6 +18,9 @@ class Lock {
   static Result<Lock> acquire(Fd directory, const std::string& directory_path,
                               const std::string& holder);
 
+  /// The same refusal while another holds it, without creating or taking anything.
+  static Result<void> check_free(const Fd& directory, const std::string& directory_path);
+
   Lock(Lock&&) = default;
   Lock& operator=(Lock&&) = delete;
   /// Removes the lock file while it is still held.

@@ -142,8 +142,7 @@ Result<void> fill(const At& file, const ByteSource& content, const Attributes& a
   if (!fd) return tl::unexpected(fd.error());
   if (auto done = write_content(fd->get(), file.path, content); !done) return done;
   if (auto done = write_attributes(fd->get(), file.path, attributes, kind); !done) return done;
-  // A created file has no times to keep.
-  if (attributes.modified.tv_sec != 0 || attributes.modified.tv_nsec != 0)
+  if (kind == Bytes::original)
     if (auto done = write_times(fd->get(), file.path, attributes); !done) return done;
   return sync_file(fd->get(), file.path);
 }

@@ -71,7 +71,8 @@ ByteSource bytes_of(int fd, std::string path);
 /// How the attributes belong to the bytes that are written.
 enum class Bytes {
   original,  // as recorded: all of them
-  changed,   // security.ima and security.evm vouch for other bytes: left to the kernel
+  changed,   // the times are those of the writing; security.ima and security.evm vouch for other
+             // bytes and are left to the kernel
 };
 
 /// The name under which a file's next content is written: ".<name>.nvme-preflight-new". Neither
