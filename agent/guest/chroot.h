@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// One program of the guest, run where it belongs: on the live system directly, under --root in a
+// chroot of the guest with /proc, /sys and /dev, in a mount namespace of its own that ends with it.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "agent/guest/command.h"
+#include "agent/guest/guest.h"
+#include "agent/result.h"
+
+namespace preflight {
+
+/// A file or directory of the guest that the program is to see in the place of another. Both are
+/// guest paths without symlinks.
+struct Overlay {
+  std::string shown;
+  std::string over;
+};
+
+/// Runs `command` (argv[0] and all paths as the guest has them). Everything it started is killed
+/// when this process ends, however that happens, and when `*stop` becomes true (then the exit
+/// status is 128 + SIGKILL). Errors: those of run(), denied or io when the namespace, a mount or
+/// the chroot fails, wrong_type when the guest has no /proc, /sys or /dev directory.
+Result<CommandOutput> run_in_guest(const Guest& guest, Command command,
+                                   const std::vector<Overlay>& overlays,
+                                   const std::atomic<bool>* stop);
+
+}  // namespace preflight

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "agent/facts/boot.h"
+#include "agent/transaction/transaction.h"
+#include "agent/transaction/verify.h"
+
+namespace preflight {
+
+TransactionPorts real_ports(const Guest& guest, const Result<std::vector<Kernel>>& kernels,
+                            std::function<std::vector<std::string>()> recheck,
+                            std::function<void(std::string_view)> progress,
+                            const std::atomic<bool>* stop) {
+  TransactionPorts ports;
+  ports.run_dracut = [&guest, stop](const Command& command, const std::vector<Overlay>& overlays) {
+    return run_in_guest(guest, command, overlays, stop);
+  };
+  ports.read_image = [&guest](const std::string& path) {
+    return read_guest_image(guest.root, {path});
+  };
+  ports.verify = [&kernels](const Image* old, const Image& fresh,
+                            const BuildImage& step) -> std::vector<std::string> {
+    const Kernel* kernel = find_kernel(kernels, step.kernel);
+    if (!kernel) return {fmt::format("kernel {} has no modules in the guest", step.kernel)};
+    return verify_new_image(old, fresh, *kernel);
+  };
+  ports.recheck = std::move(recheck);
+  ports.now = [] { return std::time(nullptr); };
+  ports.progress = std::move(progress);
+  ports.space = space_at;
+  ports.stop = stop;
+  return ports;
+}
+
+}  // namespace preflight

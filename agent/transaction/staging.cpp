@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+#include "agent/transaction/staging.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "agent/formats/text.h"
+
+namespace preflight {
+
+namespace {
+
+constexpr const char* confdir_path = "/etc/dracut.conf.d";
+constexpr const char* lvm_devices_path = "/etc/lvm/devices";
+constexpr std::size_t quoted_lines = 15;
+
+std::string name_of(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+bool is_in(const std::string& path, const std::string& directory) {
+  return path.size() > directory.size() + 1 && path.starts_with(directory + '/') &&
+         path.find('/', directory.size() + 1) == std::string::npos;
+}
+
+Result<Folder> make_folder(const Root& root, const Folder& parent, const std::string& name) {
+  Result<Attributes> attributes = fresh_attributes(parent.fd.get(), parent.path, 0700);
+  if (!attributes) return tl::unexpected(attributes.error());
+  Result<bool> created = make_directory(parent / name, *attributes);
+  if (!created) return tl::unexpected(created.error());
+  return Folder::open(root, parent.path + '/' + name);
+}
+
+/// What the guest's own file would be for dracut: a drop-in that cannot be read as a file (a link
+/// to /dev/null that masks a vendor's, a directory) has no content, a dangling link is not there
+/// (dracut's dropindirs_sort tests -e).
+Result<std::optional<std::string>> drop_in(const Root& root, const std::string& path) {
+  Result<struct stat> status = root.stat(path);
+  if (!status && status.error().kind == ErrorKind::missing) return std::optional<std::string>();
+  if (!status) return tl::unexpected(status.error());
+  if (S_ISCHR(status->st_mode) || S_ISDIR(status->st_mode)) return std::optional<std::string>("");
+  Result<std::string> text = root.read(path);
+  if (!text) return tl::unexpected(text.error());
+  return std::optional<std::string>(std::move(*text));
+}
+
+Result<std::map<std::string, std::string>> planned_drop_ins(const Root& root, const Plan& plan) {
+  std::map<std::string, std::string> texts;
+  Result<std::vector<std::string>> names = root.list(confdir_path);
+  if (!names && names.error().kind != ErrorKind::missing) return tl::unexpected(names.error());
+  for (const std::string& name : names ? *names : std::vector<std::string>{}) {
+    if (!name.ends_with(".conf") || name[0] == '.') continue;
+    Result<std::optional<std::string>> text =
+        drop_in(root, fmt::format("{}/{}", confdir_path, name));
+    if (!text) return tl::unexpected(text.error());
+    if (*text) texts[name] = std::move(**text);
+  }
+  for (const Target& edit : plan.edits)
+    if (is_in(edit.asked, confdir_path)) texts[name_of(edit.asked)] = edit.edit->after;
+  return texts;
+}
+
+/// Everything dracut is to see otherwise than the guest has it now.
+struct View {
+  std::string confdir;
+  std::vector<Overlay> overlays;
+};
+
+class Stage {
+ public:
+  Stage(const Guest& guest, const Plan& plan, const Folder& run, Folder staging,
+        const TransactionPorts& ports)
+      : guest_(guest), plan_(plan), run_(run), staging_(std::move(staging)), ports_(ports) {}
+
+  Result<void> prepare_view() {
+    const auto in_confdir = [](const Target& edit) { return is_in(edit.asked, confdir_path); };
+    if (std::any_of(plan_.edits.begin(), plan_.edits.end(), in_confdir))
+      if (auto done = stage_confdir(); !done) return done;
+    for (const Target& edit : plan_.edits)
+      if (edit.existed && !in_confdir(edit))
+        if (auto done = stage_edit(edit); !done) return done;
+    return stage_lvm_devices();
+  }
+
+  Result<StagedImage> build(std::size_t index) {
+    const Target& target = plan_.images[index];
+    StagedImage image;
+    image.name = fmt::format("image-{}.img", index);
+    image.path = staging_.path + '/' + image.name;
+    Result<Folder> tmpdir = make_folder(guest_.root, staging_, fmt::format("tmp-{}", index));
+    if (!tmpdir) return tl::unexpected(tmpdir.error());
+    Command command;
+    command.argv =
+        dracut_command(plan_.dracut, *target.build, view_.confdir, tmpdir->path, image.path);
+    command.environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "HOME=/root"};
+    command.timeout = ports_.build_timeout;
+    Result<CommandOutput> output = ports_.run_dracut(command, view_.overlays);
+    if (!output) return tl::unexpected(output.error());
+    const std::string log = log_of(command, *output);
+    const At log_file = run_ / fmt::format("dracut-{}.log", index);
+    if (auto done = create_file(log_file, bytes_of(log)); !done)
+      return tl::unexpected(done.error());
+    if (auto done = judge(target, image, *output); !done)
+      return fail(done.error().kind, target.path, done.error().what + quote(log));
+    if (auto done = remove_tree(staging_ / name_of(tmpdir->path)); !done)
+      return tl::unexpected(done.error());
+    return image;
+  }
+
+ private:
+  Result<void> stage_confdir() {
+    Result<Folder> folder = make_folder(guest_.root, staging_, "dracut.conf.d");
+    if (!folder) return tl::unexpected(folder.error());
+    Result<std::map<std::string, std::string>> texts = planned_drop_ins(guest_.root, plan_);
+    if (!texts) return tl::unexpected(texts.error());
+    for (const auto& [name, text] : *texts)
+      if (auto done = create_file(*folder / name, bytes_of(text)); !done) return done;
+    view_.confdir = folder->path;
+    return {};
+  }
+
+  Result<void> stage_edit(const Target& edit) {
+    Result<OpenFile> original = open_regular(at(*edit.place));
+    if (!original) return tl::unexpected(original.error());
+    Result<Attributes> attributes = read_attributes(original->fd.get(), edit.path);
+    if (!attributes) return tl::unexpected(attributes.error());
+    const std::string name = fmt::format("edit-{}", view_.overlays.size());
+    if (auto done =
+            replace_file(staging_ / name, bytes_of(edit.edit->after), *attributes, Bytes::changed);
+        !done)
+      return done;
+    view_.overlays.push_back({staging_.path + '/' + name, edit.path});
+    return {};
+  }
+
+  /// dracut calls lvm, and lvm2 >= 2.03.24 that reads use_devicesfile=0 renames the devices file
+  /// (lib/device/dev-cache.c:1984-2025, commit 4f9215e70): it gets a copy to do that to.
+  Result<void> stage_lvm_devices() {
+    const auto is_lvm = [](const Overlay& overlay) {
+      return overlay.over.starts_with("/etc/lvm/");
+    };
+    if (std::none_of(view_.overlays.begin(), view_.overlays.end(), is_lvm)) return {};
+    Result<std::string> over = guest_.root.resolve(lvm_devices_path);
+    Result<std::vector<std::string>> names = guest_.root.list(lvm_devices_path);
+    if (!over || !names) return {};
+    Result<Folder> folder = make_folder(guest_.root, staging_, "lvm-devices");
+    if (!folder) return tl::unexpected(folder.error());
+    for (const std::string& name : *names) {
+      Result<std::string> text = guest_.root.read(fmt::format("{}/{}", lvm_devices_path, name));
+      if (!text) continue;  // its backup folder
+      if (auto done = create_file(*folder / name, bytes_of(*text)); !done) return done;
+    }
+    view_.overlays.push_back({folder->path, *over});
+    return {};
+  }
+
+  Result<void> judge(const Target& target, StagedImage& image, const CommandOutput& output) {
+    if (ports_.stop && *ports_.stop) return fail(ErrorKind::io, "", "dracut was stopped");
+    if (output.timed_out) return fail(ErrorKind::io, "", "dracut did not finish in time");
+    if (output.exit_status != 0)
+      return fail(ErrorKind::io, "",
+                  fmt::format("dracut failed with exit status {}", output.exit_status));
+    Result<OpenFile> file = open_regular(staging_ / image.name);
+    if (!file) return fail(ErrorKind::io, "", "dracut ended well but wrote no image");
+    Result<Image> fresh = ports_.read_image(image.path);
+    if (!fresh) return tl::unexpected(fresh.error());
+    Result<Image> old = fail(ErrorKind::missing, target.path, "there was none");
+    if (target.existed) old = ports_.read_image(target.path);
+    const std::vector<std::string> faults =
+        ports_.verify(old ? &*old : nullptr, *fresh, *target.build);
+    if (!faults.empty())
+      return fail(ErrorKind::malformed, "",
+                  fmt::format("the new image is not fit to take the old one's place: {}",
+                              fmt::join(faults, "; ")));
+    Result<Digest> digest = digest_of(bytes_of(file->fd.get(), image.path));
+    if (!digest) return tl::unexpected(digest.error());
+    image.digest = *digest;
+    return {};
+  }
+
+  static std::string log_of(const Command& command, const CommandOutput& output) {
+    std::string log =
+        fmt::format("$ {}\n", printable(fmt::format("{}", fmt::join(command.argv, " "))));
+    for (const std::string* text : {&output.out, &output.err})
+      for (const std::string_view line : split_lines(*text)) log += printable(line) + '\n';
+    log += fmt::format("(exit status {}{}{})\n", output.exit_status,
+                       output.timed_out ? ", time was up" : "", output.cut ? ", output cut" : "");
+    return log;
+  }
+
+  static std::string quote(const std::string& log) {
+    const std::vector<std::string_view> lines = split_lines(log);
+    const std::size_t first = lines.size() > quoted_lines ? lines.size() - quoted_lines : 0;
+    std::string out = "\nthe end of dracut's output:";
+    for (std::size_t i = first; i < lines.size(); ++i) out += fmt::format("\n  {}", lines[i]);
+    return out;
+  }
+
+  const Guest& guest_;
+  const Plan& plan_;
+  const Folder& run_;
+  Folder staging_;
+  const TransactionPorts& ports_;
+  View view_;
+};
+
+}  // namespace
+
+std::vector<std::string> dracut_command(const std::string& dracut, const BuildImage& build,
+                                        const std::string& confdir, const std::string& tmpdir,
+                                        const std::string& image) {
+  std::vector<std::string> argv{dracut, "--force"};
+  if (!confdir.empty()) argv.insert(argv.end(), {"--confdir", confdir});
+  // Killed, dracut leaves its build tree behind: in staging it goes with the rest.
+  argv.insert(argv.end(), {"--tmpdir", tmpdir});
+  if (build.rescue) argv.insert(argv.end(), {"--no-hostonly", "--add", "rescue"});
+  // Never by `uname -r`, and never to the path dracut would choose (dracut.sh of EL 9, 1172-1208).
+  argv.insert(argv.end(), {image, build.kernel});
+  return argv;
+}
+
+Result<std::vector<StagedImage>> build_images(const Guest& guest, const Plan& plan,
+                                              const Folder& run, const TransactionPorts& ports) {
+  std::vector<StagedImage> images;
+  if (plan.images.empty()) return images;
+  Result<Folder> staging = make_folder(guest.root, run, staging_name);
+  if (!staging) return tl::unexpected(staging.error());
+  Stage stage(guest, plan, run, std::move(*staging), ports);
+  if (auto done = stage.prepare_view(); !done) return tl::unexpected(done.error());
+  for (std::size_t i = 0; i < plan.images.size(); ++i) {
+    ports.progress(fmt::format("building {} ({} of {}) for kernel {}", plan.images[i].path, i + 1,
+                               plan.images.size(), plan.images[i].build->kernel));
+    Result<StagedImage> image = stage.build(i);
+    if (!image) return tl::unexpected(image.error());
+    images.push_back(std::move(*image));
+  }
+  return images;
+}
+
+}  // namespace preflight

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Building every image before anything is changed: dracut writes into the run's staging folder and
+// sees the planned edits there; what it wrote is read back and verified.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/guest/guest.h"
+#include "agent/result.h"
+#include "agent/transaction/content.h"
+#include "agent/transaction/prepare.h"
+#include "agent/transaction/run_folder.h"
+#include "agent/transaction/transaction.h"
+
+namespace preflight {
+
+struct StagedImage {
+  std::string path;  // in the guest, below the run's staging folder
+  std::string name;  // in the staging folder
+  Digest digest;
+};
+
+/// Builds and verifies the plan's images, in its order; the first that cannot be is the error,
+/// which quotes the end of dracut's output. Nothing outside the run folder is changed.
+Result<std::vector<StagedImage>> build_images(const Guest& guest, const Plan& plan,
+                                              const Folder& run, const TransactionPorts& ports);
+
+/// dracut's arguments for one image. `confdir` is empty when the guest's own is as planned.
+std::vector<std::string> dracut_command(const std::string& dracut, const BuildImage& build,
+                                        const std::string& confdir, const std::string& tmpdir,
+                                        const std::string& image);
+
+}  // namespace preflight

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// Carrying out a fix so that it cannot hurt.
+//
+//   steps (agent/step.h)
+//     |
+//   preconditions          prepare.h: every file as the plan saw it, writable, room for an image of
+//     |                    the old one's size. Nothing has been touched: a refusal leaves no trace
+//   lock                   guest/lock.h, then the preconditions once more
+//     |
+//   run folder             run_folder.h: /var/lib/nvme-preflight/<run>/
+//     |
+//   staging                staging.h: dracut builds every image into <run>/staging/, seeing the
+//     |                    planned edits; each is read back and verified (verify.h)
+//   space, real sizes      still nothing changed: on any failure the run folder is removed
+//     |
+//   journal                journal.h: written ahead of everything below
+//     |
+//   backups -> edits -> images, one by one, each beside the old one and renamed (guest/writer.h)
+//     |
+//   fresh check            ports.recheck: collects facts anew
+//     |
+//   committed              or, after a failure, a signal or a reason that remains: put back
+//                          (restore.h), "undone"
+//
+// A run whose journal says neither "committed" nor "undone" was interrupted. recover() puts it
+// back; nothing else is done to the guest before that.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <ctime>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/guest/chroot.h"
+#include "agent/guest/command.h"
+#include "agent/guest/guest.h"
+#include "agent/guest/writer.h"
+#include "agent/result.h"
+#include "agent/step.h"
+
+namespace preflight {
+
+/// What the transaction needs from outside. real_ports() wires the real ones; tests inject others.
+struct TransactionPorts {
+  /// Runs the guest's dracut (live: directly, else in a chroot).
+  std::function<Result<CommandOutput>(const Command& command, const std::vector<Overlay>& overlays)>
+      run_dracut;
+
+  /// Reads an image file of the guest.
+  std::function<Result<Image>(const std::string& path)> read_image;
+
+  /// What is wrong with a new image, in words; empty when it may take the old one's place. `old` is
+  /// nullptr when there was none that could be read.
+  std::function<std::vector<std::string>(const Image* old, const Image& fresh,
+                                         const BuildImage& step)>
+      verify;
+
+  /// Checks again, from fresh facts: the reasons for this fix that remain; empty when it helped.
+  std::function<std::vector<std::string>()> recheck;
+
+  std::function<std::time_t()> now;
+  std::function<void(std::string_view)> progress;
+
+  /// Free space at an opened directory.
+  std::function<Result<Space>(int directory, const std::string& path)> space;
+
+  /// True once SIGINT or SIGTERM came: everything is put back. May be nullptr.
+  const std::atomic<bool>* stop = nullptr;
+
+  /// The devices file that lvm2 will rename once it is switched off (LvmFacts).
+  std::string devices_file = "/etc/lvm/devices/system.devices";
+
+  std::chrono::seconds build_timeout{15 * 60};
+};
+
+/// The real ports. `kernels` and what `recheck` and `progress` refer to must outlive them.
+TransactionPorts real_ports(const Guest& guest, const Result<std::vector<Kernel>>& kernels,
+                            std::function<std::vector<std::string>()> recheck,
+                            std::function<void(std::string_view)> progress,
+                            const std::atomic<bool>* stop);
+
+struct FixOutcome {
+  enum class State { applied, undone, refused, nothing_to_do };
+
+  std::string run;  // "" when there is none
+  State state = State::nothing_to_do;
+  /// 0, 4 refused and nothing changed, 5 failed and everything put back, 6 something could not be
+  /// put back (`state` is then `applied`: changes of the run are still in the guest).
+  int exit_code = 0;
+  std::vector<std::string> changed;  // guest paths, as they are on disk now
+  std::string message;               // for a person; may have several lines
+};
+
+/// "applied", "undone", "refused", "nothing-to-do": the words of the report.
+std::string_view to_string(FixOutcome::State state);
+
+/// Carries out the steps, all or none. Refuses while an interrupted run is not put back: call
+/// recover() before collecting the facts the steps are planned from.
+FixOutcome apply(const Guest& guest, const std::vector<Step>& steps, const TransactionPorts& ports);
+
+/// Puts back the run that was interrupted, if there is one; `nothing_to_do` if not.
+FixOutcome recover(const Guest& guest, const TransactionPorts& ports);
+
+/// Puts back a run: the given one; else the interrupted one; else the last that is applied.
+FixOutcome undo(const Guest& guest, const std::optional<std::string>& run,
+                const TransactionPorts& ports);
+
+struct RunInfo {
+  enum class State { applied, undone, interrupted, damaged };
+
+  std::string run;
+  State state = State::damaged;
+  std::string time;                  // ISO 8601, UTC
+  std::vector<std::string> changed;  // guest paths the run placed
+  std::string error;                 // when damaged
+};
+
+std::string_view to_string(RunInfo::State state);
+
+/// All runs, oldest first.
+Result<std::vector<RunInfo>> list_runs(const Root& root);
+
+/// The run whose journal says neither "committed" nor "undone", the oldest if several. Error: a
+/// journal that cannot be read, so that nobody can tell.
+Result<std::optional<std::string>> find_unfinished_run(const Root& root);
+
+/// What apply() would do, for --dry-run; with the edits' unified diffs when `diff`. Safe to print.
+std::string describe_plan(const std::vector<Step>& steps, bool diff);
+
+}  // namespace preflight

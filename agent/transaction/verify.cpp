@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+#include "agent/transaction/verify.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "agent/formats/module_index.h"
+#include "agent/formats/text.h"
+
+namespace preflight {
+
+namespace {
+
+using Names = std::set<std::string>;
+
+// Where the modules live that lead to a root file system. Others (display, input, sound, network
+// cards) come and go with the hardware dracut looks at.
+constexpr std::array<std::string_view, 10> storage_directories{"kernel/fs/",
+                                                               "kernel/crypto/",
+                                                               "kernel/lib/",
+                                                               "kernel/block/",
+                                                               "kernel/drivers/md/",
+                                                               "kernel/drivers/block/",
+                                                               "kernel/drivers/nvme/",
+                                                               "kernel/drivers/virtio/",
+                                                               "kernel/drivers/scsi/virtio_scsi.",
+                                                               "kernel/drivers/nvdimm/"};
+
+// Legacy devices of a virtual machine that no root lies on.
+constexpr std::array<std::string_view, 3> harmless_modules{"floppy", "loop", "brd"};
+
+// dracut modules that paint, log or describe; an image without them boots the same root.
+constexpr std::array<std::string_view, 14> harmless_dracut_modules{"plymouth",
+                                                                   "drm",
+                                                                   "i18n",
+                                                                   "memstrack",
+                                                                   "terminfo",
+                                                                   "busybox",
+                                                                   "bash",
+                                                                   "watchdog",
+                                                                   "qemu",
+                                                                   "qemu-net",
+                                                                   "rescue",
+                                                                   "systemd-coredump",
+                                                                   "watchdog-modules",
+                                                                   "warpclock"};
+
+constexpr const char* dracut_modules_list = "usr/lib/dracut/modules.txt";
+
+template <class List>
+bool holds(const List& list, std::string_view name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+Names canonical_harmless() {
+  Names names;
+  for (const std::string_view name : harmless_modules) names.insert(canonical_module_name(name));
+  return names;
+}
+
+/// Canonical names of the image's modules; with `storage_only` those that matter to the root, and
+/// all outside of kernel/ (extra/, updates/: somebody wanted them).
+Names modules_of(const Image& image, std::string_view kernel, bool storage_only) {
+  Names names;
+  const std::optional<std::string> directory = module_directory(image, kernel);
+  if (!directory) return names;
+  const std::string prefix = *directory + '/';
+  for (auto file = image.files.lower_bound(prefix);
+       file != image.files.end() && file->first.starts_with(prefix); ++file) {
+    const std::string_view path = std::string_view(file->first).substr(prefix.size());
+    if (path.find(".ko") == std::string_view::npos || path.find('/') == std::string_view::npos)
+      continue;
+    const auto below = [&](std::string_view directory_name) {
+      return path.starts_with(directory_name);
+    };
+    const bool storage =
+        !below("kernel/") ||
+        std::any_of(storage_directories.begin(), storage_directories.end(), below) ||
+        (below("kernel/arch/") && path.find("/crypto/") != std::string_view::npos);
+    if (storage || !storage_only)
+      names.insert(canonical_module_name(path.substr(path.rfind('/') + 1)));
+  }
+  return names;
+}
+
+void add_missing(std::vector<std::string>& faults, std::string_view what, const Names& gone) {
+  constexpr std::size_t named = 8;
+  if (gone.empty()) return;
+  std::vector<std::string> some;
+  for (const std::string& name : gone)
+    if (some.size() < named) some.push_back(printable(name));
+  faults.push_back(fmt::format("{} that the old image has {} missing: {}{}", what,
+                               gone.size() == 1 ? "is" : "are", fmt::join(some, ", "),
+                               gone.size() > named ? ", ..." : ""));
+}
+
+/// Modules that the old image has and this kernel still offers as modules.
+void compare_modules(const Image& old, const Image& fresh, const Kernel& kernel,
+                     std::vector<std::string>& faults) {
+  const Names now = modules_of(fresh, kernel.version, false);
+  const Names harmless = canonical_harmless();
+  Names gone;
+  for (const std::string& name : modules_of(old, kernel.version, true))
+    if (kernel.modular.contains(name) && !now.contains(name) && !kernel.builtin.contains(name) &&
+        !harmless.contains(name))
+      gone.insert(name);
+  add_missing(faults, "kernel modules", gone);
+}
+
+std::optional<Names> dracut_modules(const Image& image) {
+  const std::string* text = image.content(dracut_modules_list);
+  if (!text) return std::nullopt;
+  Names names;
+  for (const std::string_view word : split_words(*text)) names.emplace(word);
+  return names;
+}
+
+void compare_dracut_modules(const Image& old, const Image& fresh,
+                            std::vector<std::string>& faults) {
+  const std::optional<Names> before = dracut_modules(old);
+  const std::optional<Names> now = dracut_modules(fresh);
+  if (!before || !now) return;
+  Names gone;
+  for (const std::string& name : *before)
+    if (!now->contains(name) && !holds(harmless_dracut_modules, name)) gone.insert(name);
+  add_missing(faults, "dracut modules", gone);
+}
+
+bool is_regular(const ImageFile& file) {
+  return (file.mode & 0170000u) == 0100000u;
+}
+
+/// Programs and settings the root depends on, and units that an administrator put in.
+void compare_files(const Image& old, const Image& fresh, std::vector<std::string>& faults) {
+  Names gone;
+  for (const char* path : {"usr/sbin/lvm", "usr/sbin/cryptsetup", "usr/sbin/mdadm",
+                           "usr/lib/systemd/systemd-cryptsetup", "init", "etc/crypttab"}) {
+    const ImageFile* before = old.find(path);
+    if (before && before->size > 0 && !fresh.find(path)) gone.insert(path);
+  }
+  constexpr std::string_view units = "etc/systemd/system/";
+  for (auto file = old.files.lower_bound(units);
+       file != old.files.end() && file->first.starts_with(units); ++file)
+    if (is_regular(file->second) && file->first.ends_with(".service") && !fresh.find(file->first))
+      gone.insert(file->first);
+  add_missing(faults, "files", gone);
+}
+
+void check_driver(const Image& fresh, const Kernel& kernel, std::vector<std::string>& faults) {
+  const DriverState nvme = driver_state(fresh, kernel.version, "nvme", kernel.builtin);
+  for (const std::string& what : nvme.missing) faults.push_back(printable(what));
+  if (nvme.builtin || !nvme.missing.empty()) return;
+  const std::optional<std::string> directory = module_directory(fresh, kernel.version);
+  const std::string* aliases = directory ? fresh.content(*directory + "/modules.alias") : nullptr;
+  const std::vector<AliasMatch> matches =
+      aliases ? match_alias(*aliases, bhyve_nvme_modalias) : std::vector<AliasMatch>{};
+  if (std::none_of(matches.begin(), matches.end(),
+                   [](const AliasMatch& match) { return match.module == "nvme"; }))
+    faults.emplace_back("its modules.alias does not lead from an NVMe controller to nvme");
+}
+
+}  // namespace
+
+std::vector<std::string> verify_new_image(const Image* old, const Image& fresh,
+                                          const Kernel& kernel) {
+  std::vector<std::string> faults;
+  if (fresh.damage) return {fresh.damage->message()};
+  if (fresh.may_hold_more())
+    return {"a part of it cannot be looked into, so it cannot be verified"};
+  check_driver(fresh, kernel, faults);
+  if (!old) return faults;
+  const DriverState before = driver_state(*old, kernel.version, "virtio_blk", kernel.builtin);
+  const DriverState now = driver_state(fresh, kernel.version, "virtio_blk", kernel.builtin);
+  if (before.loads() && !now.loads())
+    faults.emplace_back("virtio_blk is missing: there would be no way back to the old controller");
+  compare_modules(*old, fresh, kernel, faults);
+  compare_dracut_modules(*old, fresh, faults);
+  compare_files(*old, fresh, faults);
+  return faults;
+}
+
+}  // namespace preflight
