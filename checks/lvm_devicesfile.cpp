@@ -200,13 +200,14 @@ Finding enabled(const LvmFacts& lvm, Status status, std::string summary) {
   Finding finding = finding_of(lvm, status, std::move(summary));
   finding.evidence = setting_evidence(lvm, true);
   if (status == Status::fail || status == Status::warn)
-    finding.remedy = Remedy{"lvm-devicesfile",
-                            fmt::format("Set use_devicesfile = 0 in devices {{ }} of {}: LVM then "
-                                        "looks at every device, whatever its controller. Once the "
-                                        "guest runs on NVMe, vgimportdevices can start a new "
-                                        "devices file.",
-                                        finding.subject),
-                            {}};
+    finding.remedy = Remedy{
+        "lvm-devicesfile",
+        fmt::format("Set use_devicesfile = 0 in devices {{ }} of {}: LVM then looks at every "
+                    "device, whatever its controller (from 2.03.24 on it also moves the "
+                    "devices file out of the way). Once the guest runs on NVMe, the setting "
+                    "can go back to 1 and vgimportdevices makes a new devices file.",
+                    finding.subject),
+        {}};
   return finding;
 }
 
