@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
-#include <array>
-
 #include "agent/check.h"
 #include "agent/formats/module_index.h"
 #include "agent/formats/text.h"
@@ -12,8 +10,15 @@ namespace preflight {
 
 namespace {
 
-// The disk's driver and its transport: a virtio disk of bhyve and of QEMU is a PCI device.
-constexpr std::array<std::string_view, 2> drivers{"virtio_blk", "virtio_pci"};
+/// The disk's driver, and its transport where that is a module: a virtio disk of bhyve and of QEMU
+/// is a PCI device. A kernel that lists virtio_pci nowhere has it built in.
+std::vector<std::string> needed_drivers(const Facts& facts, const std::string& release) {
+  std::vector<std::string> drivers{"virtio_blk"};
+  const Kernel* const kernel = find_kernel(facts.kernels, release);
+  if (kernel != nullptr && kernel->modular.contains("virtio_pci"))
+    drivers.emplace_back("virtio_pci");
+  return drivers;
+}
 
 Finding judge(const Facts& facts, const BootImage& boot_image) {
   if (boot_image.image == nullptr)
@@ -22,10 +27,10 @@ Finding judge(const Facts& facts, const BootImage& boot_image) {
   if (auto finding = not_opened(boot_image)) return *finding;
   const Image& image = **boot_image.image;
   std::vector<std::string> missing, unreadable, lacking;
-  for (const std::string_view driver : drivers) {
+  for (const std::string& driver : needed_drivers(facts, boot_image.kernel)) {
     const DriverState state =
         driver_state(image, boot_image.kernel, driver, builtin_modules(facts, boot_image.kernel));
-    if (!state.loads()) lacking.emplace_back(driver);
+    if (!state.loads()) lacking.push_back(driver);
     missing.insert(missing.end(), state.missing.begin(), state.missing.end());
     unreadable.insert(unreadable.end(), state.unreadable.begin(), state.unreadable.end());
   }
@@ -44,8 +49,8 @@ Finding judge(const Facts& facts, const BootImage& boot_image) {
                   "disk, the guest would not find its root file system.",
                   boot_image.whose(), fmt::join(lacking, " and "), printable(boot_image.kernel)));
   for (const std::string& text : missing)
-    finding.evidence.push_back(
-        {boot_image.path, 0, "not there: " + text, "virtio_blk, virtio_pci and what they need"});
+    finding.evidence.push_back({boot_image.path, 0, "not there: " + text,
+                                fmt::format("{} and what it needs", fmt::join(lacking, " and "))});
   finding.remedy = rebuild_remedy(facts, boot_image, lacking);
   return finding;
 }

@@ -12,9 +12,10 @@ namespace {
 Remedy remedy_for(const Facts& facts, const DeviceLine& line, std::string_view fix,
                   const Result<std::string>& stable) {
   if (stable) return {std::string(fix), fmt::format("write {} instead", *stable), {}};
-  return {"",
-          fmt::format("write the UUID= of that file system instead ({})", stable.error().message()),
-          {"blkid", facts.live ? line.device : std::string()}};
+  Remedy remedy{
+      "", fmt::format("write the UUID= of that device instead ({})", stable.error().message()), {}};
+  if (facts.live) remedy.command = {"blkid", line.device};
+  return remedy;
 }
 
 Finding changing_line(const Facts& facts, const DeviceTable& table, const DeviceLine& line,
@@ -33,8 +34,6 @@ Finding changing_line(const Facts& facts, const DeviceTable& table, const Device
                         why, effect);
   finding.evidence.push_back({table.path, line.line, line.device, stable ? *stable : "UUID=..."});
   finding.remedy = remedy_for(facts, line, fix, stable);
-  if (finding.remedy->command.size() == 2 && finding.remedy->command[1].empty())
-    finding.remedy->command.clear();
   return finding;
 }
 

@@ -31,10 +31,10 @@ struct ImageSegment {
 };
 
 struct ImageFile {
-  std::uint32_t mode = 0;              // st_mode
-  std::uint64_t size = 0;              // bytes
-  std::string link_target;             // of a symlink
-  std::optional<std::string> content;  // of a regular file that was asked for
+  std::uint32_t mode = 0;                             // st_mode
+  std::uint64_t size = 0;                             // bytes
+  std::string link_target = {};                       // of a symlink
+  std::optional<std::string> content = std::nullopt;  // of a regular file that was asked for
 };
 
 /// What unpacking the image leaves in the initial root file system. Names have no leading slash
