@@ -255,7 +255,7 @@ TEST(DracutConfTest, AgreesWithBashOnRandomFiles) {
                                               "\"a b\"",
                                               "'c d'"};
   std::mt19937 random(815);  // NOLINT: the same files every time
-  std::vector<std::string> texts(500);
+  std::vector<std::string> texts(200);
   for (std::string& text : texts)
     for (auto left = random() % 14; left > 0; --left)
       text += fragments[random() % fragments.size()];
@@ -269,7 +269,7 @@ TEST(DracutConfTest, AgreesWithBashOnRandomFiles) {
     ++answered;
     EXPECT_EQ(values_of(*ours), (*theirs)[i]) << "of: " << testing::PrintToString(texts[i]);
   }
-  EXPECT_GE(answered, 150u);
+  EXPECT_GE(answered, 60u);
 }
 
 TEST(DracutConfTest, WhatGoesBeyondAssignmentsIsNamedWithItsLine) {
