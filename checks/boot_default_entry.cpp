@@ -19,7 +19,8 @@ bool is_broken(const BootEntry& entry) {
 
 /// What we may not look at, as against what GRUB cannot load either.
 bool only_hidden(const Error& error) {
-  return error.kind == ErrorKind::denied || error.kind == ErrorKind::unsupported;
+  return error.kind == ErrorKind::denied || error.kind == ErrorKind::unsupported ||
+         error.kind == ErrorKind::too_large;
 }
 
 bool all_hidden(const BootEntry& entry) {
@@ -98,7 +99,7 @@ Finding judge_default(const BootMenu& menu, const BootEntry& entry) {
 }
 
 void explain_default(const BootMenu& menu, Finding& out) {
-  out.evidence.push_back({menu.default_path, 0, menu.default_reason, ""});
+  out.evidence.push_back({menu.default_path, 0, printable(menu.default_reason), ""});
 }
 
 /// Broken entries that do not boot by themselves stop nothing; they are mentioned, not judged.
@@ -107,9 +108,9 @@ void mention_others(const BootMenu& menu, Finding& out) {
   for (const BootEntry& entry : menu.entries) {
     if (entry.is_default || !is_broken(entry)) continue;
     ++broken;
-    out.evidence.push_back({entry.path, 0,
-                            "names " + broken_files(entry) + ", which GRUB cannot load",
-                            "not the default: nothing depends on it"});
+    out.evidence.push_back(
+        {entry.path, 0,
+         "not the default; names " + broken_files(entry) + ", which GRUB cannot load", ""});
   }
   if (broken > 0)
     out.summary += fmt::format(" {} other {} not boot today either.", broken,
@@ -135,7 +136,8 @@ Finding undetermined(const BootMenu& menu) {
   for (const Error& note : menu.notes)
     out.evidence.push_back({note.path, note.line, printable(note.what), ""});
   out.remedy = Remedy{"",
-                      "Choose the default by name; then it is certain.",
+                      "Mend what the evidence names. Where GRUB's files are sound, grubby makes "
+                      "the choice certain.",
                       {"grubby", "--set-default", "/boot/vmlinuz-VERSION"}};
   if (const BootEntry* sound = sound_entry(menu)) out.remedy->command[2] = sound->linux_path;
   return out;

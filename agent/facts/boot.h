@@ -41,7 +41,7 @@ struct BootMenu {
   std::string default_reason;                // how the default was found, or why it could not be
   std::string default_path;                  // the file that decides: grubenv or grub.cfg
   std::vector<Error> notes;                  // entries left out and odd lines, with file and line
-  std::vector<std::string> unified_kernel_images;  // guest paths; see guest.supported
+  std::vector<std::string> unified_kernel_images;  // guest paths, or as an entry names them
   std::string ostree;  // what says that this is an ostree deployment; empty when nothing does
 };
 

@@ -11,6 +11,9 @@ namespace preflight {
 
 namespace {
 
+// A title is a line on a screen; what is longer names nothing.
+constexpr std::size_t wanted_cap = 4096;
+
 bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
@@ -112,6 +115,7 @@ std::string substitute(std::string_view text, const GrubSite& site,
     if (text[0] != '$') {
       out += text[0];
       text.remove_prefix(1);
+      if (out.size() > wanted_cap) return out.substr(0, wanted_cap);
       continue;
     }
     text.remove_prefix(1);
@@ -128,9 +132,10 @@ std::string substitute(std::string_view text, const GrubSite& site,
     if (braced && text.substr(0, 1) == "}") text.remove_prefix(1);
     if (name == "saved_entry" && saved_entry) {
       out += *saved_entry;
-    } else if (const auto variable = grub_variable(site, name)) {
+    } else if (const GrubVariable* variable = site.find(name)) {
       out += variable->value;
     }
+    if (out.size() > wanted_cap) return out.substr(0, wanted_cap);
   }
   return out;
 }
@@ -212,7 +217,7 @@ std::string obstacle(const GrubSite& site, const DefaultRules& rules) {
 }
 
 std::string saved_source(const GrubSite& site, std::string_view name) {
-  if (const auto variable = grub_variable(site, name))
+  if (const GrubVariable* variable = site.find(name))
     return fmt::format("{} ({}:{})", name, variable->path, variable->line);
   if (!site.environment) return site.environment.error().message() + ": " + std::string(name);
   return fmt::format("{} ({})", name, site.environment->path);
@@ -241,20 +246,25 @@ std::string text_of(const GrubSite& site, std::string_view name) {
 
 }  // namespace
 
-std::optional<GrubVariable> grub_variable(const GrubSite& site, std::string_view name) {
-  std::optional<GrubVariable> out;
-  if (site.environment)
-    if (const auto* variable = site.environment->find(name))
-      out = GrubVariable{variable->value, site.environment->path, variable->line};
-  if (!site.config) return out;
-  const std::string empty_braced = fmt::format("[ -z ${{{}}} ]", name);
-  const std::string empty_plain = fmt::format("[ -z ${} ]", name);
-  for (const GrubAssignment& assignment : site.config->assignments) {
-    if (assignment.name != name) continue;
-    const bool fallback =
-        assignment.condition == empty_braced || assignment.condition == empty_plain;
-    if (assignment.condition.empty() || (fallback && (!out || out->value.empty())))
-      out = GrubVariable{assignment.value, assignment.path, assignment.line};
+const GrubVariable* GrubSite::find(std::string_view name) const {
+  const auto found = variables.find(name);
+  return found == variables.end() ? nullptr : &found->second;
+}
+
+GrubVariables grub_variables(const Result<GrubEnvironment>& environment,
+                             const Result<GrubConfig>& config) {
+  GrubVariables out;
+  if (environment)
+    for (const auto& [name, variable] : environment->variables)
+      out[name] = {variable.value, environment->path, variable.line};
+  if (!config) return out;
+  for (const GrubAssignment& assignment : config->assignments) {
+    const bool fallback = assignment.condition == fmt::format("[ -z ${{{}}} ]", assignment.name) ||
+                          assignment.condition == fmt::format("[ -z ${} ]", assignment.name);
+    if (!assignment.condition.empty() && !fallback) continue;
+    GrubVariable& variable = out[assignment.name];
+    if (!fallback || variable.value.empty())
+      variable = {assignment.value, assignment.path, assignment.line};
   }
   return out;
 }

@@ -11,6 +11,9 @@ namespace preflight {
 namespace {
 
 constexpr std::string_view suffix = ".conf";
+// The kernel cuts its command line at 4096 bytes or less; a value that names a long variable over
+// and over must not become our memory.
+constexpr std::size_t expanded_cap = 64u << 10;
 
 bool is_blank(char c) {
   return c == ' ' || c == '\t';
@@ -81,11 +84,16 @@ class Expansion {
     const std::string_view field =
         start_ > last_ ? std::string_view() : value.substr(start_, last_ - start_ + 1);
     if (!variable_) {
-      out_ = out_.value_or("").append(field);
-      return;
+      add(field);
+    } else if (const std::optional<std::string> found = lookup_(field)) {
+      add(*found);
+      add(" ");
     }
-    if (const std::optional<std::string> found = lookup_(field))
-      out_ = out_.value_or("").append(*found).append(" ");
+  }
+
+  void add(std::string_view text) {
+    if (!out_) out_.emplace();
+    out_->append(text.substr(0, expanded_cap - std::min(expanded_cap, out_->size())));
   }
 
   const VariableLookup& lookup_;

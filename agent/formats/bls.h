@@ -46,7 +46,7 @@ using VariableLookup = std::function<std::optional<std::string>(std::string_view
 /// expand_val(): $name is replaced by its value and a blank, one blank behind the name is dropped,
 /// an unset variable gives nothing, "\$" is kept as it is (in older builds it was expanded). Like
 /// GRUB, it loses a single character that stands alone, and gives nullopt when nothing is left: the
-/// caller then falls back to default_kernelopts.
+/// caller then falls back to default_kernelopts. Cut at 64 KiB, far beyond what a kernel takes.
 std::optional<std::string> expand_bls_value(std::string_view value, const VariableLookup& lookup);
 
 /// Names of the variables that expand_bls_value() would look up, in order.

@@ -10,6 +10,9 @@ namespace preflight {
 
 namespace {
 
+// Conditions are copied to every assignment below them; GRUB's own have a hundred bytes.
+constexpr std::size_t condition_cap = 1024;
+
 struct Token {
   enum class Kind { word, separator, open, close, end };
   Kind kind = Kind::end;
@@ -178,32 +181,39 @@ class Parser {
 
  private:
   void finish_command() {
-    std::vector<std::string> words = std::exchange(words_, {});
-    while (!words.empty() && is_structure(words)) words.erase(words.begin());
-    if (words.empty() || blocks_ > 0) return;
-    command(words);
+    const std::vector<std::string> words = std::exchange(words_, {});
+    std::size_t first = 0;
+    while (first < words.size() && is_structure(words[first])) ++first;
+    if (first == words.size() || takes_condition(words, first) || blocks_ > 0) return;
+    command({words.begin() + static_cast<std::ptrdiff_t>(first), words.end()});
   }
 
-  /// Follows conditions; true when the first word is one that a command follows.
-  bool is_structure(std::vector<std::string>& words) {
-    const std::string& first = words[0];
-    if (first == "then" || first == "do") return true;
-    if (first == "else") {
-      if (!conditions_.empty()) conditions_.back() = "not " + conditions_.back();
-      return true;
+  /// Whether a word only stands before a command; leaves conditions.
+  bool is_structure(const std::string& word) {
+    if (word == "then" || word == "do") return true;
+    const bool leaves = word == "fi" || word == "done";
+    if (!leaves && word != "else") return false;
+    if (conditions_.empty()) return true;
+    if (leaves) {
+      conditions_.pop_back();
+    } else if (conditions_.back().rfind("not ", 0) != 0) {
+      conditions_.back().insert(0, "not ");
     }
-    if (first == "if" || first == "while" || first == "until" || first == "for") {
-      conditions_.push_back(join(words, 1));
-    } else if (first == "elif") {
-      if (!conditions_.empty()) conditions_.back() = join(words, 1);
-    } else if (first == "fi" || first == "done") {
-      if (!conditions_.empty()) conditions_.pop_back();
-      return true;
-    } else {
-      return false;
+    return true;
+  }
+
+  /// Enters a condition when the words from `first` on are one.
+  bool takes_condition(const std::vector<std::string>& words, std::size_t first) {
+    const std::string& word = words[first];
+    const bool enters = word == "if" || word == "while" || word == "until" || word == "for";
+    if (!enters && word != "elif") return false;
+    std::string text = join(words, first + 1).substr(0, condition_cap);
+    if (enters) {
+      conditions_.push_back(std::move(text));
+    } else if (!conditions_.empty()) {
+      conditions_.back() = std::move(text);
     }
-    words.clear();
-    return false;
+    return true;
   }
 
   void command(const std::vector<std::string>& words) {
@@ -228,8 +238,10 @@ class Parser {
     if (!is_assignment(word)) return;
     const std::size_t equals = word.find('=');
     std::string condition;
-    for (const std::string& one : conditions_)
+    for (const std::string& one : conditions_) {
+      if (condition.size() > condition_cap) break;
       condition += (condition.empty() ? "" : " and ") + one;
+    }
     config_.assignments.push_back({word.substr(0, equals), word.substr(equals + 1),
                                    std::move(condition), config_.path, line_});
   }

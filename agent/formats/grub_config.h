@@ -13,7 +13,8 @@ namespace preflight {
 struct GrubAssignment {
   std::string name;
   std::string value;      // quotes removed, variables as written ("${saved_entry}")
-  std::string condition;  // text of the enclosing conditions, "" when it is always carried out
+  std::string condition;  // text of the enclosing conditions, at most about 1 KiB of it; "" when it
+                          // is always carried out
   std::string path;
   int line = 0;
 };

@@ -500,6 +500,22 @@ TEST_F(BootMenuTest, BlsdirOfGrubenv) {
   EXPECT_EQ(menu().entries[0].kernel, k503);
 }
 
+TEST_F(BootMenuTest, HostileVariablesStayBounded) {
+  kernel(k503);
+  std::string options;
+  for (int i = 0; i < 20000; ++i) options += "$a";
+  entry(mid + "-" + k503, "linux /vmlinuz-" + k503 + "\ninitrd $b\noptions " + options + "\n");
+  std::string words;
+  for (int i = 0; i < 100000; ++i) words += "/i ";
+  grubenv("aa=1\n");
+  write("boot/grub2/grubenv",
+        "# GRUB Environment Block\na=" + std::string(300000, 'x') + "\naa=y\nb=" + words + "\n");
+  const BootMenu found = menu();
+  EXPECT_LE(found.entries[0].options.size(), 1u << 16);
+  EXPECT_LE(found.entries[0].initrds.size(), 32u);
+  EXPECT_NE(notes(found).find("initrd files"), std::string::npos);
+}
+
 TEST_F(BootMenuTest, TooManyEntries) {
   for (int i = 0; i < 513; ++i) entry("e-" + std::to_string(i), "linux /k\n");
   EXPECT_EQ(collect_boot_menu(guest(), mid).error().kind, ErrorKind::too_large);

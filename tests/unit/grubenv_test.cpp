@@ -2,6 +2,12 @@
 #include "agent/formats/grubenv.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <optional>
 
 namespace preflight {
 namespace {
@@ -56,6 +62,37 @@ TEST(Grubenv, ABrokenEndStopsTheReading) {
 TEST(Grubenv, AnEmptyLineSpoilsTheNextName) {
   const auto env = parse_grubenv("/e", block("\nsaved_entry=1\n")).value();
   EXPECT_EQ(env.find("saved_entry"), nullptr);
+}
+
+/// What `grub-editenv FILE list` prints, or nullopt without that program.
+std::optional<std::string> ask_editenv(const std::string& text) {
+  const std::string path = testing::TempDir() + "/grubenv-test-" + std::to_string(::getpid());
+  std::ofstream(path, std::ios::binary) << text;
+  const std::string command = "timeout 10 grub-editenv " + path + " list 2>/dev/null";
+  FILE* pipe = ::popen(command.c_str(), "r");
+  if (!pipe) return std::nullopt;
+  std::string out;
+  std::array<char, 4096> bytes{};
+  while (const std::size_t got = std::fread(bytes.data(), 1, bytes.size(), pipe))
+    out.append(bytes.data(), got);
+  const int status = ::pclose(pipe);
+  std::remove(path.c_str());
+  if (status != 0) return std::nullopt;
+  return out;
+}
+
+TEST(Grubenv, AgreesWithGrubEditenv) {
+  if (!ask_editenv(block("a=1\n"))) GTEST_SKIP() << "no grub-editenv here: NOT compared with it";
+  for (const std::string& text :
+       {block("kernelopts=root=/dev/sda1 ro\nsaved_entry=abc-5.14\n"), block("a=x\\\\y\nc=3\n"),
+        block("# WARNING: do not edit\n#a=1\nb=2\n"), head + "a=1\nb=2", head + "a=1\nword",
+        head + "a=1\nb=2\\", block("\nsaved_entry=1\n"), block("=1\n"), block("a=\nb= x \n"),
+        head + "a=1\n#\\\nb=2\nc=3\n", head + "x"}) {
+    std::string ours;
+    const auto env = parse_grubenv("/e", text).value();
+    for (const auto& [name, variable] : env.variables) ours += name + "=" + variable.value + "\n";
+    EXPECT_EQ(ours, ask_editenv(text)) << text;
+  }
 }
 
 TEST(Grubenv, NothingWithoutTheSignature) {

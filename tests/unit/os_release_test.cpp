@@ -2,6 +2,12 @@
 #include "agent/formats/os_release.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <optional>
 
 #include "agent/facts/release.h"
 
@@ -24,6 +30,30 @@ TEST(OsRelease, ShellQuoting) {
   EXPECT_EQ(value("A=\"x\"'y'z # comment\n"), "xyz");
   EXPECT_EQ(value("A=\n"), "");
   EXPECT_EQ(value("A=crlf\r\n"), "crlf");
+}
+
+/// What the shell makes of an os-release file's A; nullopt when there is no sh.
+std::optional<std::string> ask_shell(const std::string& text) {
+  const std::string path = testing::TempDir() + "/os-release-test-" + std::to_string(::getpid());
+  std::ofstream(path, std::ios::binary) << text;
+  const std::string command = "env -i sh -c '. " + path + "; printf %s. \"$A\"' 2>/dev/null";
+  FILE* pipe = ::popen(command.c_str(), "r");
+  if (!pipe) return std::nullopt;
+  std::array<char, 4096> bytes{};
+  std::string out(bytes.data(), std::fread(bytes.data(), 1, bytes.size(), pipe));
+  ::pclose(pipe);
+  std::remove(path.c_str());
+  if (out.empty()) return std::nullopt;
+  return out.substr(0, out.size() - 1);
+}
+
+TEST(OsRelease, AgreesWithTheShell) {
+  if (!ask_shell("A=1\n")) GTEST_SKIP() << "no sh here: NOT compared with it";
+  for (const std::string text :
+       {"A=plain\n", "A=\"with blanks\"\n", "A='single \\ $x'\n",
+        "A=\"a \\\"b\\\" \\$c \\\\ \\n\"\n", "A=a\\ b\n", "A=\"x\"'y'z # comment\n", "A=\n",
+        "A=a#b\n", "A='it'\\''s'\n", "A=\"\\`\"\n"})
+    EXPECT_EQ(value(text), ask_shell(text)) << text;
 }
 
 TEST(OsRelease, CommentsAndJunkSetNothing) {
