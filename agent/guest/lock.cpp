@@ -15,8 +15,6 @@ namespace preflight {
 
 namespace {
 
-constexpr const char* lock_name = "lock";
-
 std::string read_holder(int fd) {
   std::array<char, 200> buffer{};
   const ssize_t got = ::pread(fd, buffer.data(), buffer.size(), 0);

@@ -10,6 +10,9 @@
 
 namespace preflight {
 
+/// The lock file's name in its directory.
+inline constexpr const char* lock_name = "lock";
+
 class Lock {
  public:
   /// Takes the lock file (created when missing) or fails at once with kind `denied`, naming the

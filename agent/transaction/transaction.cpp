@@ -77,22 +77,28 @@ FixOutcome put_back(const Root& root, const Folder& folder, Journal& journal,
                     const std::string& because, int exit_code) {
   FixOutcome outcome;
   outcome.run = journal.record().run;
-  const Restored restored = restore(root, folder, journal.record());
-  outcome.message = because;
+  Restored restored = restore(root, folder, journal.record());
+  if (!restored.failures.empty()) {
+    // A passing error, or room that the first pass has made.
+    Restored again = restore(root, folder, journal.record());
+    again.changed.insert(again.changed.begin(), restored.changed.begin(), restored.changed.end());
+    restored = std::move(again);
+  }
   if (!restored.failures.empty()) {
     outcome.state = State::applied;
     outcome.exit_code = exit_not_put_back;
     for (const Error& error : restored.failures) outcome.changed.push_back(error.path);
-    outcome.message += fmt::format(
-        "\nSome of it could not be put back; the originals are in {}:{}\nRemove the "
-        "cause and run nvme-preflight --undo again.",
-        folder.path, lines_of(restored.failures));
+    outcome.message = fmt::format(
+        "{}\nOf run {}, these could not be put back; the originals are in {}:{}\nRemove the cause "
+        "and run nvme-preflight --undo again.",
+        because, outcome.run, folder.path, lines_of(restored.failures));
     return outcome;
   }
   outcome.state = State::undone;
   outcome.exit_code = exit_code;
   outcome.changed = restored.changed;
-  outcome.message += "\nEverything is what it was before." + lines_of(restored.notes);
+  outcome.message = fmt::format("{}\nEverything that run {} changed is what it was before.{}",
+                                because, outcome.run, lines_of(restored.notes));
   // Should this fail: all is back, and the next run finds that out for itself.
   (void)journal.append(state_event("undone"));
   return outcome;
@@ -216,9 +222,9 @@ class Run {
 
   Result<void> watch_devices_file() {
     Result<std::string> path = guest_.root.resolve(ports_.devices_file);
-    if (!path || !guest_.root.exists(*path)) return {};
-    Result<std::string> text = guest_.root.read(*path);
-    if (!text) return {};  // too large or odd for LVM as well
+    Result<std::string> text = path ? guest_.root.read(*path) : path;
+    if (!text && text.error().kind == ErrorKind::io) return tl::unexpected(text.error());
+    if (!text) return {};  // missing, or nothing that LVM would read either
     const std::string backup = "backup-devices-file";
     if (auto done = create_file(*folder_ / backup, bytes_of(*text)); !done) return done;
     return journal_->append(devices_file_event({*path, backup}));
@@ -378,7 +384,7 @@ FixOutcome undo_locked(const Root& root, const std::string& run) {
   // A committed run that is half put back must be known for what it is.
   if (journal->record().finished())
     if (auto done = journal->append(state_event("undoing")); !done) return refused(done.error());
-  return put_back(root, *folder, *journal, fmt::format("Run {} was put back.", run), 0);
+  return put_back(root, *folder, *journal, fmt::format("Putting back run {}.", run), 0);
 }
 
 /// The run to be put back when none is named.
@@ -405,6 +411,16 @@ Result<std::optional<std::string>> choose(const Root& root, const std::optional<
 
 FixOutcome nothing_to_do(const std::string& message) {
   return {"", State::nothing_to_do, 0, {}, message};
+}
+
+/// Removes the lock, or the empty folder, that a killed run has left: taking hold and letting go
+/// does that.
+void tidy(const Root& root, const TransactionPorts& ports) {
+  Result<std::vector<std::string>> names = root.list(runs_path);
+  if (!names) return;
+  if (std::none_of(names->begin(), names->end(), is_run_name) ||
+      std::find(names->begin(), names->end(), lock_name) != names->end())
+    (void)take_hold(root, ports);
 }
 
 }  // namespace
@@ -457,7 +473,10 @@ FixOutcome recover(const Guest& guest, const TransactionPorts& ports) {
   if (auto done = check_alone(guest.root); !done) return refused(done.error());
   Result<std::optional<std::string>> unfinished = find_unfinished_run(guest.root);
   if (!unfinished) return refused(unfinished.error());
-  if (!*unfinished) return nothing_to_do("No run was interrupted.");
+  if (!*unfinished) {
+    tidy(guest.root, ports);
+    return nothing_to_do("No run was interrupted.");
+  }
   return undo(guest, **unfinished, ports);
 }
 
@@ -466,7 +485,10 @@ FixOutcome undo(const Guest& guest, const std::optional<std::string>& run,
   if (auto done = check_alone(guest.root); !done) return refused(done.error());
   Result<std::optional<std::string>> chosen = choose(guest.root, run);
   if (!chosen) return refused(chosen.error());
-  if (!*chosen) return nothing_to_do("There is no run to put back.");
+  if (!*chosen) {
+    tidy(guest.root, ports);
+    return nothing_to_do("There is no run to put back.");
+  }
   Result<Hold> hold = take_hold(guest.root, ports);
   if (!hold) return refused(hold.error());
   Result<ParsedJournal> parsed = read_journal(guest.root, **chosen);
