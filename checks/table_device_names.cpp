@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "agent/facts/stable_name.h"
+#include "agent/formats/text.h"
 
 namespace preflight {
 
@@ -40,18 +41,13 @@ Finding changing_line(const Facts& facts, const DeviceTable& table, const Device
 /// A device that an option names, as `x-systemd.requires=/dev/vdb1` or `logdev=/dev/vdb1` do.
 std::vector<std::string> devices_in_options(std::string_view options) {
   std::vector<std::string> devices;
-  while (!options.empty()) {
-    const std::size_t end = options.find(',');
-    const std::string_view option = options.substr(0, end);
+  for (const std::string_view option : split_at(options, ',')) {
     const std::size_t equals = option.find('=');
-    if (equals != std::string_view::npos) {
-      const std::string_view value = option.substr(equals + 1);
-      const std::string unit = device_of_unit(value);
-      if (value.starts_with("/dev/")) devices.emplace_back(value);
-      if (!unit.empty()) devices.push_back(unit);
-    }
-    if (end == std::string_view::npos) break;
-    options.remove_prefix(end + 1);
+    if (equals == std::string_view::npos) continue;
+    const std::string_view value = option.substr(equals + 1);
+    const std::string unit = device_of_unit(value);
+    if (value.starts_with("/dev/")) devices.emplace_back(value);
+    if (!unit.empty()) devices.push_back(unit);
   }
   return devices;
 }

@@ -148,10 +148,8 @@ Script edit_script(const Lines& a, const Lines& b) {
 
   Script script;
   for (std::size_t i = 0; i < head; ++i) script.push_back({Kind::same, i, i});
-  for (const Operation& op : inner)
-    script.push_back({op.kind, op.before + head, op.after + head});
-  for (std::size_t i = tail; i > 0; --i)
-    script.push_back({Kind::same, a.size() - i, b.size() - i});
+  for (const Operation& op : inner) script.push_back({op.kind, op.before + head, op.after + head});
+  for (std::size_t i = tail; i > 0; --i) script.push_back({Kind::same, a.size() - i, b.size() - i});
   return script;
 }
 

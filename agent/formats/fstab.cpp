@@ -96,14 +96,8 @@ std::string text_at(const std::vector<Field>& fields, std::size_t index) {
 }  // namespace
 
 bool DeviceLine::has_option(std::string_view option) const {
-  std::string_view rest = options;
-  while (!rest.empty()) {
-    const std::size_t end = rest.find(',');
-    if (rest.substr(0, end) == option) return true;
-    if (end == std::string_view::npos) return false;
-    rest.remove_prefix(end + 1);
-  }
-  return false;
+  const std::vector<std::string_view> all = split_at(options, ',');
+  return std::find(all.begin(), all.end(), option) != all.end();
 }
 
 DeviceTable parse_fstab(std::string path, std::string text) {

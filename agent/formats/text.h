@@ -17,6 +17,9 @@ std::vector<std::string_view> split_lines(std::string_view text);
 /// Words between runs of blanks (space, tab, newline).
 std::vector<std::string_view> split_words(std::string_view text);
 
+/// The pieces between separators; an empty text has none.
+std::vector<std::string_view> split_at(std::string_view text, char separator);
+
 std::string_view trim(std::string_view text);
 
 }  // namespace preflight
