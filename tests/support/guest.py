@@ -161,7 +161,7 @@ class Guest:
 
     def _base(self) -> None:
         self.top.mkdir(parents=True, exist_ok=True)
-        for folder in ("usr/lib", "usr/bin", "usr/sbin", "etc", "boot", "var/tmp", "dev", "proc", "sys",
+        for folder in ("usr/lib", "usr/bin", "usr/sbin", "etc", "boot", "var/tmp", "var/lib", "dev", "proc", "sys",
                        "run", "tmp"):
             self.path(folder).mkdir(parents=True, exist_ok=True)
         for name in ("lib", "bin", "sbin"):

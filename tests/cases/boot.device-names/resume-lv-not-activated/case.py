@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+"""resume= names the swap LV, which no rd.lvm.lv= activates."""
+
+EXPECT = {"boot.device-names": "fail"}
+EXIT = 1
+
+
+def build(guest):
+    from guest import K1
+
+    guest.write_entry(K1, "root=/dev/mapper/rl-root ro rd.lvm.lv=rl/root resume=/dev/mapper/rl-swap")
