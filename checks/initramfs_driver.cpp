@@ -32,9 +32,10 @@ void judge_aliases(const Image& image, const std::string& kernel, Judgement& jud
     } else if (!alias.gives(driver)) {
       judgement.missing.push_back(
           fmt::format("an alias in {} that leads from {} to {}", alias.path, modalias, driver));
+    } else {
       continue;
     }
-    if (alias.unreadable || alias.missing) return;
+    return;
   }
 }
 

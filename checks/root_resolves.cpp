@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "agent/check.h"
+#include "agent/facts/stable_name.h"
 #include "checks/boot_words.h"
 
 namespace preflight {
@@ -242,12 +243,24 @@ Finding finding_of(const Facts& facts, const BootEntry& entry, Verdict verdict,
   return finding;
 }
 
+/// Whether the fix cmdline-uuid mends it: a name of the old controller, in the entry itself, whose
+/// device has a UUID.
+bool can_be_rewritten(const Facts& facts, const BootEntry& entry, const Finding& finding,
+                      const BootWord& word) {
+  const std::string value = word.word.value.value_or("");
+  return finding.evidence.front().path == entry.options_path && why_it_changes(value) &&
+         stable_name(facts.storage, value);
+}
+
 Finding judge_entry(const Facts& facts, const BootEntry& entry) {
   const std::vector<BootWord> words = boot_words(facts, entry);
   if (const BootWord* word = last_word(words, "root")) {
     Verdict verdict = judge_word(facts.storage, *word);
     Evidence evidence = word->evidence(verdict.want);
-    return finding_of(facts, entry, std::move(verdict), {std::move(evidence)});
+    Finding finding = finding_of(facts, entry, std::move(verdict), {std::move(evidence)});
+    if (finding.remedy && can_be_rewritten(facts, entry, finding, *word))
+      finding.remedy = Remedy{"cmdline-uuid", "write root= by UUID, here and for the next kernel", {}};
+    return finding;
   }
   const std::string path = entry.options_path.empty() ? entry.path : entry.options_path;
   const Image* image = image_of(facts, entry);

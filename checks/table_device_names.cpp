@@ -28,10 +28,10 @@ Finding changing_line(const Facts& facts, const DeviceTable& table, const Device
   finding.summary =
       line.is_optional()
           ? fmt::format(
-                "{} for {} is {}; it will be missing on NVMe. The line is {}, so the boot "
+                "{} ({}) is {}; it will be missing on NVMe. The line is {}, so the boot "
                 "goes on without it.",
                 line.device, line.name, why, line.has_option("nofail") ? "nofail" : "noauto")
-          : fmt::format("{} for {} is {}: on NVMe it does not exist, {}", line.device, line.name,
+          : fmt::format("{} ({}) is {}: on NVMe it does not exist, {}", line.device, line.name,
                         why, effect);
   finding.evidence.push_back({table.path, line.line, line.device, stable ? *stable : "UUID=..."});
   finding.remedy = remedy_for(facts, line, fix, stable);

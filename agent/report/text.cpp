@@ -63,6 +63,7 @@ std::string remedy_text(const Remedy& remedy) {
   std::string out = remedy.fix.empty() ? "By hand: " : "--fix: ";
   out += printable(remedy.text);
   if (remedy.command.empty()) return out;
+  if (out.back() == '.') out.pop_back();
   out += ":";
   for (const std::string& word : remedy.command) out += " " + printable(word);
   return out;
