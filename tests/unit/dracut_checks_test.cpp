@@ -289,7 +289,10 @@ TEST(DracutNextKernelTest, LvmLeftOutIsMentionedWhenRootNeedsIt) {
   EXPECT_EQ(only(next_kernel(facts)).status, Status::pass);
   BootEntry entry;
   entry.options = "root=/dev/mapper/rl-root rd.lvm.lv=rl/root";
-  facts.boot = BootMenu{{entry}, 0, "", {}};
+  BootMenu menu;
+  menu.entries = {entry};
+  menu.default_index = 0;
+  facts.boot = menu;
   EXPECT_EQ(only(next_kernel(facts)).status, Status::warn);
 }
 
