@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "agent/engine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "agent/facts/pv_filter.h"
+#include "agent/plan.h"
 #include "checks/list.h"
 #include "fixes/list.h"
 
@@ -17,6 +21,26 @@ bool contains(const std::vector<std::string>& ids, std::string_view id) {
 bool any_with(const std::vector<Finding>& findings, Status status) {
   return std::any_of(findings.begin(), findings.end(),
                      [&](const Finding& finding) { return finding.status == status; });
+}
+
+bool asks_for(const std::vector<Finding>& findings, std::string_view fix) {
+  return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) {
+    return is_fixable(finding) && finding.remedy->fix == fix;
+  });
+}
+
+/// Switching the devices file off wakes the filters up: without the filter's own fix (left out by
+/// --skip or --only) that must not hide the PV.
+Result<void> filter_stays_harmless(const Facts& facts, const std::vector<Finding>& findings) {
+  if (!asks_for(findings, "lvm-devicesfile") || asks_for(findings, "lvm-filter")) return {};
+  const FilterJudgement judgement = judge_filters(facts.lvm, facts.storage);
+  if (judgement.hidden.empty()) return {};
+  const HiddenPv& hidden = judgement.hidden.front();
+  return fail(
+      ErrorKind::unsupported, facts.lvm.system_dir + "/lvm.conf",
+      fmt::format("with use_devicesfile = 0 its {} would hide {} on NVMe; let --fix edit the "
+                  "filter as well (do not leave out lvm.filter)",
+                  hidden.setting, hidden.pv));
 }
 
 }  // namespace
@@ -97,7 +121,9 @@ Result<std::vector<Step>> plan_fixes(const Facts& facts, const std::vector<Findi
     if (!steps) return tl::unexpected(steps.error());
     std::move(steps->begin(), steps->end(), std::back_inserter(plan));
   }
-  return plan;
+  if (const Result<void> safe = filter_stays_harmless(facts, findings); !safe)
+    return tl::unexpected(safe.error());
+  return combine_edits(std::move(plan));
 }
 
 }  // namespace preflight

@@ -12,12 +12,16 @@ extern const Check boot_default_entry_check;
 extern const Check initramfs_readable_check;
 extern const Check initramfs_driver_check;
 
+extern const Check initramfs_blocked_check;
+extern const Check initramfs_device_names_check;
+extern const Check initramfs_lvm_config_check;
 extern const Check initramfs_way_back_check;
 extern const Check dracut_hostonly_check;
 extern const Check dracut_next_kernel_check;
 extern const Check lvm_config_check;
 extern const Check lvm_devicesfile_check;
 
+extern const Check lvm_filter_check;
 extern const Check lvm_activation_check;
 extern const Check root_resolves_check;
 extern const Check boot_device_names_check;
@@ -29,17 +33,14 @@ extern const Check names_elsewhere_check;
 
 std::span<const Check> all_checks() {
   static const std::array checks{
-      guest_supported_check,    firmware_loader_check,
-      disk_sector_size_check,   boot_default_entry_check,
-      initramfs_readable_check, initramfs_driver_check,
-
-      initramfs_way_back_check, dracut_hostonly_check,
-      dracut_next_kernel_check, lvm_config_check,
-      lvm_devicesfile_check,    lvm_activation_check,
-      root_resolves_check,      boot_device_names_check,
-      fstab_device_names_check, crypttab_device_names_check,
-      multipath_claims_check,   kdump_image_check,
-      names_elsewhere_check,
+      guest_supported_check,    firmware_loader_check,        disk_sector_size_check,
+      boot_default_entry_check, initramfs_readable_check,     initramfs_driver_check,
+      initramfs_blocked_check,  initramfs_device_names_check, initramfs_lvm_config_check,
+      initramfs_way_back_check, dracut_hostonly_check,        dracut_next_kernel_check,
+      lvm_config_check,         lvm_devicesfile_check,        lvm_filter_check,
+      lvm_activation_check,     root_resolves_check,          boot_device_names_check,
+      fstab_device_names_check, crypttab_device_names_check,  multipath_claims_check,
+      kdump_image_check,        names_elsewhere_check,
   };
   return checks;
 }

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+"""module_blacklist=foo,nvme on the entry's command line."""
+
+EXPECT = {"initramfs.blocked": "fail"}
+EXIT = 1
+
+
+def build(guest):
+    from guest import K1
+
+    guest.write_entry(K1, guest.options() + " module_blacklist=foo,nvme")
