@@ -205,13 +205,12 @@ std::string obstacle(const GrubSite& site, const DefaultRules& rules) {
     return site.environment.error().message();
   if (!site.config && site.config.error().kind != ErrorKind::missing)
     return site.config.error().message();
-  if (site.config && site.config->unterminated)
-    return site.config->path + ": a quote or block is not closed";
+  if (site.config && site.config->incomplete)
+    return site.config->path + ": a quote or block is not closed, or it is longer than is read";
   if (site.config && site.config->blscfg_line == 0)
     return site.config->path +
            ": does not run blscfg (GRUB_ENABLE_BLSCFG=false), so the menu is not made from the "
-           "boot "
-           "loader entries";
+           "boot loader entries";
   if (!rules.base) return rules.base.error().message();
   return "";
 }

@@ -31,6 +31,7 @@ void add_custom(const Root& root, GrubSite& site) {
     if (!is_missing(custom.error())) site.config = tl::unexpected(custom.error());
     return;
   }
+  site.config->incomplete = site.config->incomplete || custom->incomplete;
   for (GrubAssignment& one : custom->assignments)
     site.config->assignments.push_back(std::move(one));
   for (GrubMenuEntry& one : custom->menu_entries) {
@@ -63,7 +64,7 @@ GrubSite read_site(const Root& root, const std::string& directory) {
 /// UEFI, and any that was made with `grub2-mkconfig -o /boot/efi/EFI/...`.
 std::vector<GrubSite> esp_sites(const Root& root, std::vector<Error>& notes) {
   std::vector<GrubSite> sites;
-  const Result<std::vector<std::string>> vendors = root.list(esp_vendors, 256);
+  const Result<std::vector<std::string>> vendors = root.list(esp_vendors, 16);
   if (!vendors && !is_missing(vendors.error())) notes.push_back(vendors.error());
   if (!vendors) return sites;
   for (const std::string& vendor : *vendors) {

@@ -12,6 +12,7 @@ namespace {
 
 // Conditions are copied to every assignment below them; GRUB's own have a hundred bytes.
 constexpr std::size_t condition_cap = 1024;
+constexpr std::size_t list_cap = 4096;
 
 struct Token {
   enum class Kind { word, separator, open, close, end };
@@ -175,7 +176,8 @@ class Parser {
       if (token.kind == Token::Kind::close && blocks_ > 0) --blocks_;
     }
     finish_command();
-    config_.unterminated = lexer_.unterminated() || blocks_ > 0 || !conditions_.empty();
+    config_.incomplete =
+        config_.incomplete || lexer_.unterminated() || blocks_ > 0 || !conditions_.empty();
     return std::move(config_);
   }
 
@@ -221,7 +223,7 @@ class Parser {
     if (name == "set") {
       for (std::size_t i = 1; i < words.size(); ++i) assign(words[i]);
     } else if (name == "menuentry" || name == "submenu") {
-      if (words.size() > 1)
+      if (words.size() > 1 && has_room(config_.menu_entries.size()))
         config_.menu_entries.push_back({words[1], entry_id(words).value_or(words[1]),
                                         !conditions_.empty(), config_.blscfg_line == 0,
                                         config_.path, line_});
@@ -234,8 +236,13 @@ class Parser {
     }
   }
 
+  bool has_room(std::size_t count) {
+    config_.incomplete = config_.incomplete || count >= list_cap;
+    return count < list_cap;
+  }
+
   void assign(const std::string& word) {
-    if (!is_assignment(word)) return;
+    if (!is_assignment(word) || !has_room(config_.assignments.size())) return;
     const std::size_t equals = word.find('=');
     std::string condition;
     for (const std::string& one : conditions_) {

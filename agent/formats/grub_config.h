@@ -35,7 +35,9 @@ struct GrubConfig {
   std::vector<GrubMenuEntry> menu_entries;  // in the file's order
   int blscfg_line = 0;                      // 0: the file does not run blscfg
   int configfile_line = 0;                  // of a stub that hands over to another grub.cfg
-  bool unterminated = false;                // a quote or a block is not closed
+  // A quote or a block is not closed, or there is more in it than any menu needs (4096 assignments
+  // or menu entries): what is listed here is not all.
+  bool incomplete = false;
 
   /// Whether all it does is to hand over (the ESP's grub.cfg on EL 9 and 10).
   bool is_stub() const { return configfile_line > 0 && blscfg_line == 0; }

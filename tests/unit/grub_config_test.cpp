@@ -52,7 +52,7 @@ TEST(GrubConfig, MenuEntries) {
   EXPECT_FALSE(config.menu_entries[1].before_blscfg);
   EXPECT_EQ(config.menu_entries[2].id, "old");
   EXPECT_EQ(config.blscfg_line, 2);
-  EXPECT_FALSE(config.unterminated);
+  EXPECT_FALSE(config.incomplete);
 }
 
 TEST(GrubConfig, AStubHandsOver) {
@@ -66,14 +66,18 @@ TEST(GrubConfig, AStubHandsOver) {
 }
 
 TEST(GrubConfig, HostileText) {
-  EXPECT_TRUE(parse_grub_config("/g", "set a=\"open\n").unterminated);
-  EXPECT_TRUE(parse_grub_config("/g", "menuentry 'x' {\n").unterminated);
-  EXPECT_FALSE(parse_grub_config("/g", "}}}} fi fi else ;;;|| ${ \\").unterminated);
-  EXPECT_FALSE(parse_grub_config("/g", "").unterminated);
+  EXPECT_TRUE(parse_grub_config("/g", "set a=\"open\n").incomplete);
+  EXPECT_TRUE(parse_grub_config("/g", "menuentry 'x' {\n").incomplete);
+  EXPECT_FALSE(parse_grub_config("/g", "}}}} fi fi else ;;;|| ${ \\").incomplete);
+  EXPECT_FALSE(parse_grub_config("/g", "").incomplete);
   parse_grub_config("/g", std::string(1u << 20, '{'));
+  std::string many;
+  for (int i = 0; i < 5000; ++i) many += "a=1\n";
+  EXPECT_TRUE(parse_grub_config("/g", many).incomplete);
+  EXPECT_EQ(parse_grub_config("/g", many).assignments.size(), 4096u);
   std::string deep;
   for (int i = 0; i < 20000; ++i) deep += "if x; then\n";
-  EXPECT_TRUE(parse_grub_config("/g", deep).unterminated);
+  EXPECT_TRUE(parse_grub_config("/g", deep).incomplete);
   parse_grub_config("/g", std::string(1000, '\0') + "\\\r\xff$");
 }
 
