@@ -171,18 +171,14 @@ Verdict leads_to_one(const Result<Storage>& storage, const std::string& text,
 }
 
 Verdict leads_to_several(const Result<Storage>& storage, const std::string& text,
-                         const std::vector<std::size_t>& found) {
+                         const DeviceSpec& spec, const std::vector<std::size_t>& found) {
   const bool has_root = std::any_of(found.begin(), found.end(),
                                     [&](std::size_t i) { return is_root(storage->devices[i]); });
   if (is_one_btrfs(*storage, found)) {
     if (has_root)
       return pass(
           fmt::format("{} leads to the btrfs of several devices that is mounted at /.", text));
-    if (!storage->mounted_at("/"))
-      return unknown(
-          fmt::format("{} leads to a btrfs of several devices; {} lists nothing as "
-                      "mounted at /.",
-                      text, storage->source));
+    return leads_to_one(storage, text, spec, found.front());
   }
   return fault(fmt::format("{} leads to several devices ({}): which one becomes root is chance.",
                            text, names_of(*storage, found)),
@@ -202,7 +198,7 @@ Verdict judge_device(const Result<Storage>& storage, const std::string& text,
         fmt::format("Where {} leads can't be told: {}.", text, storage.error().message()));
   const std::vector<std::size_t> found = storage->resolve(value);
   if (found.empty()) return leads_nowhere(storage, text, storage->mounted_at("/").has_value());
-  if (found.size() > 1) return leads_to_several(storage, text, found);
+  if (found.size() > 1) return leads_to_several(storage, text, spec, found);
   return leads_to_one(storage, text, spec, found.front());
 }
 

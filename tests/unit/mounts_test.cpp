@@ -122,8 +122,6 @@ TEST_F(Directory, SysfsDevices) {
   write("sys/devices/pci0000:00/nvme/nvme0/serial", "NVME-4-0  \n");
   add_device("devices/pci0000:00/nvme/nvme0/nvme0n1", "259:0", "800");
   fs::create_symlink("../../nvme0", base_ / "sys/devices/pci0000:00/nvme/nvme0/nvme0n1/device");
-  fs::remove(base_ / "sys/devices/pci0000:00/nvme/nvme0/nvme0n1/device");
-  fs::create_symlink("../../nvme0", base_ / "sys/devices/pci0000:00/nvme/nvme0/nvme0n1/device");
 
   const auto devices = list_block_devices(root());
   ASSERT_TRUE(devices);
@@ -174,7 +172,7 @@ TEST_F(Directory, ChrootIntoAPlainDirectoryHasNoDisks) {
   EXPECT_EQ(collect_storage(guest(true)).error().path, "/sys/class/block");
 }
 
-TEST_F(Directory, LiveMountsAndSwaps) {
+TEST_F(Directory, LiveMounts) {
   add_device("devices/virtio1/block/vda", "252:0", "100");
   add_device("devices/virtio1/block/vda/vda3", "252:3", "100");
   write("sys/devices/virtio1/block/vda/vda3/partition", "3");

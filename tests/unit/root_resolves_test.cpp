@@ -162,6 +162,10 @@ TEST(RootResolves, ABtrfsOfSeveralDevicesIsOneFileSystem) {
   storage.devices[1].fstype = "btrfs";
   storage.devices.push_back(device("vdb", "disk", "btrfs", uuid));
   EXPECT_EQ(status("root=UUID=" + uuid, storage), Status::pass);
+  storage.devices[1].mounts = {};
+  EXPECT_EQ(status("root=UUID=" + uuid, storage), Status::unknown);
+  storage.devices[2].mounts = {"/"};
+  EXPECT_EQ(status("root=UUID=" + uuid, storage), Status::fail);
 }
 
 TEST(RootResolves, NoRoot) {
