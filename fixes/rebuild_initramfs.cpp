@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Images are rebuilt for the kernel of the entry that loads them, whichever kernel runs now.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string>
@@ -28,51 +29,64 @@ bool is_dracuts(std::string_view path) {
   return name.starts_with("initramfs-") || name.starts_with("initrd");
 }
 
-/// The guest path of the image a finding is about; its subject is a path, or several joined by
-/// '\n'.
-Result<std::string> image_of(const Finding& finding) {
-  const std::vector<std::string_view> paths = split_lines(finding.subject);
-  if (paths.size() == 1) return std::string(paths[0]);
+/// An image's findings name its file, all files of the entry that loads it, or the entry itself
+/// when it loads none.
+bool is_about(const Finding& finding, const BootEntry& entry) {
+  const std::string& subject = finding.subject;
+  if (entry.initrds.empty()) return subject == entry.path;
+  return subject == entry.image_key() ||
+         subject == fmt::format("{}", fmt::join(entry.initrds, " + ")) ||
+         std::find(entry.initrds.begin(), entry.initrds.end(), subject) != entry.initrds.end();
+}
+
+Result<std::string> image_of(const BootEntry& entry) {
+  const std::vector<std::string>& paths = entry.initrds;
+  if (paths.empty())
+    return fail(ErrorKind::unsupported, entry.path,
+                "this entry names no initrd, so there is no image to build anew");
+  if (paths.size() == 1) return paths[0];
   if (std::count_if(paths.begin(), paths.end(), is_dracuts) != 1)
-    return fail(ErrorKind::unsupported, finding.subject,
-                "several initrd files, and which of them dracut makes is not clear");
-  return std::string(*std::find_if(paths.begin(), paths.end(), is_dracuts));
+    return fail(ErrorKind::unsupported, entry.path,
+                "loads several initrd files, and which of them dracut makes is not clear");
+  return *std::find_if(paths.begin(), paths.end(), is_dracuts);
 }
 
-std::vector<const BootEntry*> entries_with(const BootMenu& menu, const std::string& image) {
-  std::vector<const BootEntry*> entries;
-  for (const BootEntry& entry : menu.entries)
-    if (std::find(entry.initrds.begin(), entry.initrds.end(), image) != entry.initrds.end())
-      entries.push_back(&entry);
-  return entries;
-}
-
-/// Adds what rebuilds one image. An image that nothing can be built for (its kernel's modules are
-/// gone) is an error when it fails the boot, and left as it is when it only warns.
-Result<void> add_image(const Facts& facts, const Finding& finding, std::vector<Step>& steps) {
-  Result<std::string> image = image_of(finding);
+Result<BuildImage> build_for(const Facts& facts, const BootEntry& entry) {
+  Result<std::string> image = image_of(entry);
   if (!image) return tl::unexpected(image.error());
-  const std::vector<const BootEntry*> entries = entries_with(*facts.boot, *image);
-  const auto buildable = std::find_if(entries.begin(), entries.end(), [&](const BootEntry* entry) {
-    return find_kernel(facts.kernels, entry->kernel) != nullptr;
-  });
-  if (buildable == entries.end()) {
-    if (finding.status == Status::warn) return {};
+  if (find_kernel(facts.kernels, entry.kernel) == nullptr)
     return fail(ErrorKind::missing, *image,
-                entries.empty() ? std::string("no boot entry loads this image")
-                                : fmt::format("cannot be built anew: kernel {} has no directory in "
-                                              "/lib/modules",
-                                              entries.front()->kernel));
+                fmt::format("cannot be built anew: kernel {} has no directory in /lib/modules",
+                            printable(entry.kernel)));
+  return BuildImage{*image, entry.kernel, entry.rescue};
+}
+
+Result<void> add_step(const BuildImage& build, std::vector<Step>& steps) {
+  for (const Step& step : steps) {
+    const BuildImage& other = std::get<BuildImage>(step);
+    if (other.path != build.path) continue;
+    if (other.kernel == build.kernel) return {};
+    return fail(ErrorKind::unsupported, build.path,
+                fmt::format("is loaded for two kernels, {} and {}", other.kernel, build.kernel));
   }
-  const BuildImage build{*image, (*buildable)->kernel, (*buildable)->rescue};
-  for (const BootEntry* entry : entries)
-    if (entry->kernel != build.kernel)
-      return fail(ErrorKind::unsupported, *image,
-                  fmt::format("is loaded for two kernels, {} and {}", build.kernel, entry->kernel));
-  const bool known = std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
-    return std::get<BuildImage>(step).path == build.path;
-  });
-  if (!known) steps.push_back(build);
+  steps.emplace_back(build);
+  return {};
+}
+
+/// Adds what rebuilds the image a finding is about. One that cannot be built refuses the run when
+/// the boot fails without it, and is left as it is when the finding only warns.
+Result<void> add_image(const Facts& facts, const Finding& finding, std::vector<Step>& steps) {
+  bool found = false;
+  for (const BootEntry& entry : facts.boot->entries) {
+    if (!is_about(finding, entry)) continue;
+    found = true;
+    Result<BuildImage> build = build_for(facts, entry);
+    if (!build && finding.status == Status::warn) continue;
+    if (!build) return tl::unexpected(build.error());
+    if (auto done = add_step(*build, steps); !done) return done;
+  }
+  if (!found && finding.status == Status::fail)
+    return fail(ErrorKind::missing, finding.subject, "no boot entry loads this image");
   return {};
 }
 

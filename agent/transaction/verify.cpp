@@ -95,8 +95,7 @@ void add_missing(std::vector<std::string>& faults, std::string_view what, const 
   std::vector<std::string> some;
   for (const std::string& name : gone)
     if (some.size() < named) some.push_back(printable(name));
-  faults.push_back(fmt::format("{} that the old image has {} missing: {}{}", what,
-                               gone.size() == 1 ? "is" : "are", fmt::join(some, ", "),
+  faults.push_back(fmt::format("{} of the old image missing: {}{}", what, fmt::join(some, ", "),
                                gone.size() > named ? ", ..." : ""));
 }
 
@@ -154,8 +153,12 @@ void compare_files(const Image& old, const Image& fresh, std::vector<std::string
 
 void check_driver(const Image& fresh, const Kernel& kernel, std::vector<std::string>& faults) {
   const DriverState nvme = driver_state(fresh, kernel.version, "nvme", kernel.builtin);
-  for (const std::string& what : nvme.missing) faults.push_back(printable(what));
-  if (nvme.builtin || !nvme.missing.empty()) return;
+  if (!nvme.loads())
+    faults.push_back(fmt::format("nvme would not load: {} missing",
+                                 nvme.missing.empty()
+                                     ? "its module index is"
+                                     : fmt::format("{}", fmt::join(nvme.missing, ", "))));
+  if (nvme.builtin || !nvme.loads()) return;
   const std::optional<std::string> directory = module_directory(fresh, kernel.version);
   const std::string* aliases = directory ? fresh.content(*directory + "/modules.alias") : nullptr;
   const std::vector<AliasMatch> matches =
