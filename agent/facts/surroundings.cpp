@@ -176,7 +176,7 @@ bool names_controller(std::string_view line) {
 std::vector<NameHit> find_controller_names(const std::string& path, std::string_view text) {
   constexpr std::size_t shown = 200;
   std::vector<NameHit> hits;
-  if (text.find("vd") == std::string_view::npos && text.find("virtio-") == std::string_view::npos &&
+  if (text.find("vd") == std::string_view::npos && text.find("virtio") == std::string_view::npos &&
       text.find("by-path/") == std::string_view::npos)
     return hits;
   int number = 0;

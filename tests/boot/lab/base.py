@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""The base guest ("EL as installed"): built once, kept, never changed."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from . import disk, rootfs
+from .disk import Disk
+from .recipe import Recipe
+from .run import LabError, LabUnavailable, require, run
+from .vm import Bus, State, boot
+
+_HERE = Path(__file__).resolve().parent
+_COMMANDS = ("qemu-system-x86_64", "mmdebstrap", "apt-get", "unshare", "sfdisk", "losetup", "lvm", "mke2fs", "mkswap",
+             "debugfs", "mount", "setpriv")
+# Sources whose change makes another base; how it is watched (vm.py) and kept (this file) does not.
+_SOURCES = (_HERE / "recipe.py", _HERE / "rootfs.py", _HERE / "disk.py", *sorted((_HERE.parent / "guest").iterdir()))
+_KEEP = 3
+
+
+def cache_dir() -> Path:
+    return Path(os.environ.get("NVME_PREFLIGHT_LAB_CACHE", "/var/cache/nvme-preflight-lab"))
+
+
+def check_machine() -> None:
+    require(_COMMANDS)
+    if os.geteuid() != 0:
+        raise LabUnavailable("not root (loop devices, mmdebstrap)")
+
+
+def _digest(*parts: bytes) -> str:
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+
+
+@contextmanager
+def _locked(cache: Path) -> Iterator[None]:
+    """One builder at a time; others wait for its result."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for left in cache.glob(".el*"):     # a killed builder's: whoever holds the lock is the only one
+            shutil.rmtree(left, ignore_errors=True)
+        yield
+
+
+def _cached(cache: Path, kind: str, key: str, build: Callable[[Path], None]) -> Path:
+    """cache/kind-key, built under another name and renamed, so that a half-built one never counts."""
+    final = cache / f"{kind}-{key}"
+    if not final.exists():
+        work = Path(tempfile.mkdtemp(prefix=f".{kind}-", dir=cache))
+        try:
+            work.chmod(0o755)
+            build(work)
+            work.rename(final)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    os.utime(final)
+    for old in sorted(cache.glob(f"{kind}-*"), key=lambda path: path.stat().st_mtime, reverse=True)[_KEEP:]:
+        shutil.rmtree(old, ignore_errors=True)
+    return final
+
+
+def base_disk(recipe: Recipe, logs: Path, say: Callable[[str], None]) -> Disk:
+    cache = cache_dir()
+    logs.mkdir(parents=True, exist_ok=True)
+
+    def build_tree(work: Path) -> None:
+        say(f"{recipe.name}: mmdebstrap {recipe.suite}")
+        rootfs.bootstrap(recipe, work / "tree", logs / "mmdebstrap.log")
+
+    def build_disk(work: Path) -> None:
+        say(f"{recipe.name}: dressing the tree and making the disk")
+        tree = work / "tree"
+        run(["cp", "-a", plain / "tree", tree], timeout=300)
+        rootfs.dress(recipe, tree)
+        rootfs.build_rescue(recipe, tree)
+        made = disk.create(recipe, tree, work / "disk.raw")
+        shutil.rmtree(tree)
+        say(f"{recipe.name}: first boot, building the host-only image in the guest")
+        script = (rootfs.GUEST_FILES / "prepare.sh").read_text()
+        first = boot(made, Bus.VIRTIO, script, logs / "prepare", entry="0-rescue", finish=1800)
+        failed = [f"{name}: exit {step.rc}\n{step.err[-1500:]}" for name, step in first.steps.items() if step.rc]
+        if first.state is not State.NORMAL or failed or "label" not in first.steps:
+            raise LabError(f"the first boot failed: {first.state.value} ({first.reason}), {failed}; "
+                           f"see {first.console}")
+        if "IDTYPE" not in first.steps["devices"].out:
+            raise LabError("vgimportdevices wrote no entry")
+        made.save_layout(work / "layout.json")
+
+    with _locked(cache):
+        plain = _cached(cache, f"{recipe.name}.tree", _digest(
+            repr((recipe.suite, recipe.packages, recipe.unused_modules)).encode()), build_tree)
+        ready = _cached(cache, f"{recipe.name}.base", _digest(
+            repr(recipe).encode(), *(source.read_bytes() for source in _SOURCES)), build_disk)
+    return Disk.load(ready / "disk.raw", ready / "layout.json")
