@@ -109,6 +109,12 @@ bool is_fixable(const Finding& finding) {
 }
 
 Result<std::vector<Step>> plan_fixes(const Facts& facts, const std::vector<Finding>& findings) {
+  const auto unsupported = std::find_if(findings.begin(), findings.end(), [](const Finding& f) {
+    return f.check == "guest.supported" && f.status == Status::fail;
+  });
+  if (unsupported != findings.end() && std::any_of(findings.begin(), findings.end(), is_fixable))
+    return fail(ErrorKind::unsupported, unsupported->subject,
+                "nothing is changed on a system that this tool does not know how to rehearse");
   std::vector<Step> plan;
   for (const Fix& fix : all_fixes()) {
     std::vector<Finding> mine;

@@ -74,21 +74,21 @@ class Walk {
 
   Result<void> up() {
     if (!levels_.empty() && !levels_.back().is_directory)
-      return fail_errno(ENOTDIR, asked_, "walk to it");
+      return fail_errno(ENOTDIR, asked_, "reach it");
     if (!levels_.empty()) levels_.pop_back();
     return {};
   }
 
   Result<void> down(std::string part) {
     if (!levels_.empty() && !levels_.back().is_directory)
-      return fail_errno(ENOTDIR, asked_, "walk to it");
+      return fail_errno(ENOTDIR, asked_, "reach it");
     Fd next(::openat(fd(), part.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!next) {
       if (errno == ENOENT && todo_.empty()) {
         missing_ = std::move(part);
         return {};
       }
-      return fail_errno(errno, asked_, "walk to it");
+      return fail_errno(errno, asked_, "reach it");
     }
     struct stat status {};
     if (::fstat(next.get(), &status) != 0) return fail_errno(errno, asked_, "stat");
@@ -98,7 +98,7 @@ class Walk {
   }
 
   Result<void> follow(int link) {
-    if (++links_ > link_cap) return fail_errno(ELOOP, asked_, "walk to it");
+    if (++links_ > link_cap) return fail_errno(ELOOP, asked_, "reach it");
     char target[PATH_MAX];
     const ssize_t length = ::readlinkat(link, "", target, sizeof target);
     if (length < 0) return fail_errno(errno, asked_, "read the link");

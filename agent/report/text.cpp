@@ -108,13 +108,34 @@ std::string heading(const Facts& facts, const TextStyle& style) {
   return out + "\n";
 }
 
+/// Whether an earlier check could not look at the same thing: its reason is told once.
+bool is_repeated_unknown(const Report& report, const Finding& finding) {
+  if (finding.status != Status::unknown) return false;
+  const auto first =
+      std::find_if(report.findings.begin(), report.findings.end(), [&](const Finding& f) {
+        return f.status == Status::unknown && f.subject == finding.subject;
+      });
+  return &*first != &finding;
+}
+
+std::string repeated_unknowns(const Report& report, const TextStyle& style) {
+  std::string names;
+  for (const Finding& finding : report.findings)
+    if (is_repeated_unknown(report, finding)) names += " " + finding.check;
+  if (names.empty()) return {};
+  return label(style, Status::unknown) +
+         wrap("for the same reason:" + names, label_width, style.width).substr(label_width);
+}
+
 std::string findings_text(const Report& report, const TextStyle& style) {
   std::string out;
   for (const Finding& finding : report.findings) {
     const bool blocks = finding.status == Status::fail || finding.status == Status::unknown;
-    const bool shown = style.quiet ? blocks : style.verbose || needs_attention(finding);
-    if (shown) out += finding_text(finding, style);
+    const bool shown = style.quiet ? blocks : needs_attention(finding);
+    if (style.verbose || (shown && !is_repeated_unknown(report, finding)))
+      out += finding_text(finding, style);
   }
+  if (!style.verbose) out += repeated_unknowns(report, style);
   if (style.quiet || style.verbose) return out;
   return out + checks_with(report, Status::pass, style) + checks_with(report, Status::skip, style);
 }
