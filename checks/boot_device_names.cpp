@@ -72,9 +72,9 @@ Finding name_finding(const Facts& facts, const NamedDevice& named, std::string s
   Finding finding;
   finding.subject = std::move(subject);
   finding.status = status;
-  finding.summary = fmt::format(
-      "{}= names {}, {}; it does not exist on NVMe{}", named.word.key, named.device, named.why,
-      is_fatal_key(named.word.key) ? ", and the boot stops waiting for it." : ".");
+  finding.summary =
+      fmt::format("{}= names {}, {}; it does not exist on NVMe{}", named.word.key, named.device,
+                  named.why, is_fatal_key(named.word.key) ? ", and the boot waits for it." : ".");
   finding.evidence.push_back(std::move(evidence));
   finding.remedy = remedy_for(facts, named);
   return finding;

@@ -10,7 +10,7 @@ namespace {
 
 std::vector<Finding> run_check(const Facts& facts) {
   return judge_device_table(facts, facts.crypttab, "/etc/crypttab", "crypttab-uuid",
-                            "so it is never unlocked and what lies on it never appears.");
+                            "it is never unlocked.");
 }
 
 }  // namespace

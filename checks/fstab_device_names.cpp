@@ -11,7 +11,7 @@ namespace {
 
 std::vector<Finding> run_check(const Facts& facts) {
   return judge_device_table(facts, facts.fstab, "/etc/fstab", "fstab-uuid",
-                            "so systemd waits for it and the boot ends in emergency mode.");
+                            "the boot waits, then enters emergency mode.");
 }
 
 }  // namespace

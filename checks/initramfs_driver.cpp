@@ -89,8 +89,8 @@ Finding lacks_driver(const Facts& facts, const BootImage& boot_image, const Judg
                  fmt::format("The initramfs of {} cannot load the nvme driver for kernel {}. {}",
                              boot_image.whose(), printable(boot_image.kernel), emergency));
   for (const std::string& missing : judgement.missing)
-    finding.evidence.push_back({boot_image.path, 0, "not there: " + missing,
-                                "nvme, every module it needs, and the indexes that lead to it"});
+    finding.evidence.push_back(
+        {boot_image.path, 0, "not there: " + missing, "nvme and all that it needs"});
   finding.remedy = rebuild_remedy(facts, boot_image, {std::string(driver)});
   return finding;
 }

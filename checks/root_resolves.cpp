@@ -255,7 +255,8 @@ Finding judge_entry(const Facts& facts, const BootEntry& entry) {
     Evidence evidence = word->evidence(verdict.want);
     Finding finding = finding_of(facts, entry, std::move(verdict), {std::move(evidence)});
     if (finding.remedy && can_be_rewritten(facts, entry, finding, *word))
-      finding.remedy = Remedy{"cmdline-uuid", "write root= by UUID, here and for the next kernel", {}};
+      finding.remedy =
+          Remedy{"cmdline-uuid", "write root= by UUID, here and for the next kernel", {}};
     return finding;
   }
   const std::string path = entry.options_path.empty() ? entry.path : entry.options_path;

@@ -25,14 +25,11 @@ Finding changing_line(const Facts& facts, const DeviceTable& table, const Device
   Finding finding;
   finding.subject = fmt::format("{}:{}", table.path, line.line);
   finding.status = line.is_optional() ? Status::warn : Status::fail;
-  finding.summary =
-      line.is_optional()
-          ? fmt::format(
-                "{} ({}) is {}; it will be missing on NVMe. The line is {}, so the boot "
-                "goes on without it.",
-                line.device, line.name, why, line.has_option("nofail") ? "nofail" : "noauto")
-          : fmt::format("{} ({}) is {}: on NVMe it does not exist, {}", line.device, line.name,
-                        why, effect);
+  const std::string gone = fmt::format("{} ({}), {}, is gone on NVMe", line.device, line.name, why);
+  finding.summary = line.is_optional()
+                        ? fmt::format("{}; the line is {}, so the boot goes on without it.", gone,
+                                      line.has_option("nofail") ? "nofail" : "noauto")
+                        : fmt::format("{}: {}", gone, effect);
   finding.evidence.push_back({table.path, line.line, line.device, stable ? *stable : "UUID=..."});
   finding.remedy = remedy_for(facts, line, fix, stable);
   return finding;

@@ -7,7 +7,8 @@
 
 namespace preflight {
 
-/// Every fix, in the order its steps are carried out: configuration first, then what is built from it.
+/// Every fix, in the order its steps are carried out: configuration first, then what is built from
+/// it.
 std::span<const Fix> all_fixes();
 
 }  // namespace preflight

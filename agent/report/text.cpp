@@ -73,9 +73,13 @@ std::string finding_text(const Finding& finding, const TextStyle& style) {
   std::string out = label(style, finding.status) + paint(style, finding.check, "1") + "  " +
                     printable(finding.subject) + "\n";
   out += wrap(printable(finding.summary), label_width, style.width);
-  for (const Evidence& evidence : finding.evidence)
-    out += wrap("- " + evidence_line(evidence), label_width, style.width);
-  const bool by_hand = finding.remedy && finding.remedy->fix.empty();
+  // One screen for a person in a hurry: the first evidence, and a remedy where --fix has none.
+  const std::size_t shown =
+      style.verbose ? finding.evidence.size() : std::min<std::size_t>(finding.evidence.size(), 1);
+  for (std::size_t i = 0; i < shown; ++i)
+    out += wrap("- " + evidence_line(finding.evidence[i]), label_width, style.width);
+  const bool by_hand =
+      finding.remedy && finding.remedy->fix.empty() && finding.status == Status::fail;
   if (finding.remedy && (by_hand || style.verbose))
     out += wrap(remedy_text(*finding.remedy), label_width, style.width);
   return out;

@@ -75,7 +75,8 @@ std::string random_version(std::mt19937& random) {
 std::vector<int> ask_rpm(const std::vector<std::pair<std::string, std::string>>& pairs) {
   std::string script = testing::TempDir() + "/vercmp-test.lua";
   std::ofstream file(script);
-  for (const auto& [a, b] : pairs) file << "io.write(rpm.vercmp('" << a << "','" << b << "'),'\\n')\n";
+  for (const auto& [a, b] : pairs)
+    file << "io.write(rpm.vercmp('" << a << "','" << b << "'),'\\n')\n";
   file.close();
   const std::string command =
       "timeout 60 rpm --eval \"%{lua:dofile('" + script + "')}\" 2>/dev/null";

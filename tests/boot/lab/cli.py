@@ -43,6 +43,7 @@ class Lab:
 
 
 def _terminated(signum: int, _frame: object) -> None:
+    signal.signal(signum, signal.SIG_IGN)           # timeout(1) sends it twice; the second must not stop the clean-up
     raise KeyboardInterrupt(f"signal {signum}")     # so that QEMU and mounts end on the ordinary way out
 
 
