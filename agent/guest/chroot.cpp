@@ -28,7 +28,7 @@ struct SystemTree {
 constexpr std::array<SystemTree, 3> system_trees{
     {{"/proc", "proc"}, {"/sys", "sys"}, {"/dev", "dev"}}};
 
-// ---- In the child, between fork and exec: system calls alone. All return 0 or an errno. ----
+// What follows runs in the child, between fork and exec: system calls alone. 0 or an errno.
 
 /// The current directory becomes the root, with the system's trees in it. Entered by fd and never
 /// through a symlink, so a guest's "proc -> /" mounts nothing elsewhere.
@@ -88,8 +88,6 @@ int split_off_watcher(int control) {
   if (program > 0) watch(program, control);
   return 0;
 }
-
-// ---- In the parent. ----
 
 /// Closes the pipe once `*stop` is true. run() blocks meanwhile, hence the thread.
 class StopWatch {

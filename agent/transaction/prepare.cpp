@@ -185,8 +185,6 @@ Result<void> check_runs_folder(const Root& root) {
   return {};
 }
 
-// ---- Space ----
-
 /// What one file system has to hold at the worst moment.
 struct Need {
   std::string path;  // a directory on it

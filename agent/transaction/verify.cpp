@@ -32,8 +32,9 @@ constexpr std::array<std::string_view, 10> storage_directories{"kernel/fs/",
                                                                "kernel/drivers/scsi/virtio_scsi.",
                                                                "kernel/drivers/nvdimm/"};
 
-// Legacy devices of a virtual machine that no root lies on.
-constexpr std::array<std::string_view, 3> harmless_modules{"floppy", "loop", "brd"};
+// Devices of a virtual machine that no root lies on.
+constexpr std::array<std::string_view, 7> harmless_modules{
+    "floppy", "loop", "brd", "virtio_balloon", "virtio_mem", "virtio_input", "virtio_dma_buf"};
 
 // dracut modules that paint, log or describe; an image without them boots the same root.
 constexpr std::array<std::string_view, 14> harmless_dracut_modules{"plymouth",
