@@ -218,11 +218,11 @@ bool KmodIndex::descend(Search& search, std::uint32_t offset, std::size_t at) co
         return collect(search, *here, i, at);
       if (at >= search.text.size() || search.text[at] != character) return true;
     }
-    for (const unsigned char wildcard : {'*', '?', '['}) {
-      const std::uint32_t below = child(*here, wildcard);
+    for (const char wildcard : {'*', '?', '['}) {
+      const std::uint32_t below = child(*here, static_cast<unsigned char>(wildcard));
       if ((below & offset_mask) == 0) continue;
       const std::optional<Node> wild = node(search, below);
-      search.pattern.assign(1, static_cast<char>(wildcard));
+      search.pattern.assign(1, wildcard);
       const bool searched = wild && collect(search, *wild, 0, at);
       search.pattern.clear();
       if (!searched) return false;

@@ -246,7 +246,7 @@ TEST(Cpio, NamesNeedTheirNul) {
 }
 
 TEST(Cpio, SizesNearFourGigabytesOnlySkip) {
-  for (const std::uint32_t mode : {S_IFREG | 0644, S_IFLNK | 0777, S_IFDIR | 0755}) {
+  for (const std::uint32_t mode : {S_IFREG | 0644u, S_IFLNK | 0777u, S_IFDIR | 0755u}) {
     const Unpacked got = unpack(
         CpioBuilder().add({.name = "huge", .data = "x", .mode = mode, .size = 0xffffffff}).text());
     EXPECT_FALSE(got.problem);
