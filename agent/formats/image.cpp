@@ -269,7 +269,8 @@ std::optional<std::string> Image::resolve(std::string_view path) const {
     if (is_implicit_directory(*this, name)) return WalkedNode{S_IFDIR, nullptr};
     return std::nullopt;
   };
-  WalkBudget budget;
+  // A thousand times what the longest name of a real image costs.
+  WalkBudget budget(1u << 20);
   return ImageWalk(lookup, budget).run(path, true);
 }
 

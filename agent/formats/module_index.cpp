@@ -34,14 +34,18 @@ std::optional<std::string_view> without_suffix(std::string_view name) {
   return name.substr(0, name.size() - module_suffix.size());
 }
 
+// The longest closures of distribution kernels have some hundred modules.
+constexpr std::size_t closure_cap = 2000;
+
 /// A line of modules.dep, or what modules.dep.bin has for a module: "path: path path".
 std::optional<ModuleDependencies::Line> parse_line(std::string_view text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos || trim(text.substr(0, colon)).empty()) return std::nullopt;
   ModuleDependencies::Line line;
   line.path = trim(text.substr(0, colon));
-  for (const std::string_view needed : split_words(text.substr(colon + 1)))
-    line.needs.emplace_back(needed);
+  const std::vector<std::string_view> needs = split_words(text.substr(colon + 1));
+  if (needs.size() > closure_cap) return std::nullopt;
+  line.needs.assign(needs.begin(), needs.end());
   return line;
 }
 
@@ -98,6 +102,19 @@ Result<std::optional<ModuleDependencies::Line>> find_module(const IndexFile& ind
   return std::move(found->second);
 }
 
+/// kmod's alias_normalize: the keys of the binary index, and what is looked up there, have '_' for
+/// '-', except inside brackets.
+std::string normalized_alias(std::string_view alias) {
+  std::string out(alias);
+  bool in_brackets = false;
+  for (char& character : out) {
+    if (character == '[') in_brackets = true;
+    if (character == ']') in_brackets = false;
+    if (character == '-' && !in_brackets) character = '_';
+  }
+  return out;
+}
+
 std::set<std::string> builtin_in(const Image& image, const std::string& directory) {
   const std::string* const text = image.content(directory + "/modules.builtin");
   return text == nullptr ? std::set<std::string>() : parse_builtin(*text);
@@ -106,9 +123,11 @@ std::set<std::string> builtin_in(const Image& image, const std::string& director
 std::string other_kernels(const Image& image) {
   const std::vector<std::string> kernels = module_directories(image);
   if (kernels.empty()) return "; it has no kernel modules at all";
+  constexpr std::size_t shown = 5;
   std::string names;
-  for (const std::string& kernel : kernels)
-    names += (names.empty() ? "" : ", ") + printable(kernel);
+  for (std::size_t i = 0; i < std::min(shown, kernels.size()); ++i)
+    names += (i == 0 ? "" : ", ") + printable(kernels[i]);
+  if (kernels.size() > shown) names += fmt::format(" and {} more", kernels.size() - shown);
   return fmt::format("; it has those of {}", names);
 }
 
@@ -252,7 +271,7 @@ AliasState alias_state(const Image& image, std::string_view kernel, std::string_
     state.matches = match_alias(*index.text, modalias);
     return state;
   }
-  const Result<std::vector<std::string>> modules = index.binary->match(modalias);
+  const Result<std::vector<std::string>> modules = index.binary->match(normalized_alias(modalias));
   if (!modules && modules.error().kind == ErrorKind::malformed) {
     state.missing = fmt::format("a usable {} ({})", index.path, modules.error().what);
   } else if (!modules) {
