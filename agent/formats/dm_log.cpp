@@ -5,7 +5,6 @@
 
 #include <cstdarg>
 #include <cstdio>
-#include <mutex>
 #include <utility>
 
 namespace preflight {
@@ -37,8 +36,8 @@ thread_local DmLog* collector = nullptr;
 }  // namespace
 
 DmLog::DmLog() : outer_(collector) {
-  static std::once_flag installed;
-  std::call_once(installed, [] { dm_log_with_errno_init(receive); });
+  // Each time: whoever else uses the library may have set a callback of its own meanwhile.
+  dm_log_with_errno_init(receive);
   collector = this;
 }
 

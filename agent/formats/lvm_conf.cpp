@@ -43,10 +43,11 @@ int line_of_bad_value(std::string_view text, const LvmConfScan& scan) {
 
 Error rejection(const std::string& path, std::string_view text, const DmLog& log,
                 const LvmConfScan& scan) {
-  if (log.errors().empty())
+  if (scan.places.empty() && scan.sections.empty() && !scan.error)
     return {ErrorKind::malformed, path, 0,
             "it is not empty, yet holds no setting: LVM takes that for a file that failed to load"};
-  const std::string& message = log.errors().front();
+  std::string message = scan.error ? scan.error->what : "a value is not valid";
+  if (!log.errors().empty()) message = log.errors().front();
   int line = line_in(message);
   if (line == 0) line = scan.error ? scan.error->line : line_of_bad_value(text, scan);
   return {ErrorKind::malformed, path, line, "LVM cannot read it: " + message};

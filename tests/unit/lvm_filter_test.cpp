@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "agent/formats/lvm_filter.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "agent/formats/text.h"
+#include "agent/guest/command.h"
 
 namespace preflight {
 namespace {
@@ -78,6 +86,94 @@ TEST(LvmFilterTest, CostlyPatternsStayBounded) {
     if (filter) filter->judge({name, name + "a"});
   }
   EXPECT_FALSE(filter_of({"a|x|"})->judge({std::string(10000, 'x')}).pattern);
+}
+
+/// pvs itself as the judge, on a loop device.
+class PvsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0 || !std::filesystem::exists("/usr/sbin/pvs") ||
+        !std::filesystem::exists("/usr/sbin/losetup"))
+      GTEST_SKIP() << "needs root, lvm2 and losetup: NOT COMPARED WITH LVM";
+    std::string pattern = (std::filesystem::temp_directory_path() / "lvm-filter-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+    std::ofstream(directory_ / "lvm.conf") << "devices { use_devicesfile = 0 scan_lvs = 0 }\n";
+    std::ofstream(directory_ / "disk").put('\0');
+    std::filesystem::resize_file(directory_ / "disk", 8u << 20);
+    device_ =
+        trim(output_of({"/usr/sbin/losetup", "-f", "--show", (directory_ / "disk").string()}).out);
+    if (device_.empty() || listed(pvs("\"a|.*|\"")) != true)
+      GTEST_SKIP() << "no loop device that pvs lists: NOT COMPARED WITH LVM";
+  }
+  void TearDown() override {
+    if (!device_.empty()) output_of({"/usr/sbin/losetup", "-d", device_});
+    if (!directory_.empty()) std::filesystem::remove_all(directory_);
+  }
+
+  CommandOutput output_of(std::vector<std::string> arguments) {
+    Command command;
+    command.argv = std::move(arguments);
+    command.environment = {"LVM_SYSTEM_DIR=" + directory_.string(), "LVM_SUPPRESS_FD_WARNINGS=1"};
+    return run(command).value();
+  }
+  CommandOutput pvs(const std::string& patterns) {
+    return output_of({"/usr/sbin/pvs", "-a", "--noheadings", "--config",
+                      fmt::format("devices {{ filter = [ {} ] }}", patterns)});
+  }
+  bool listed(const CommandOutput& output) const {
+    for (const std::string_view word : split_words(output.out))
+      if (word == device_) return true;
+    return false;
+  }
+
+  std::filesystem::path directory_;
+  std::string device_;
+};
+
+TEST_F(PvsTest, JudgesAlike) {
+  const std::string exact = "a|^" + device_ + "$|";
+  const std::vector<std::vector<std::string>> lists = {
+      {exact, "r|.*|"},
+      {"r|.*|", exact},
+      {"r|loop|"},
+      {"r|^loop|"},
+      {"a|^/dev/vda|", "r|.*|"},
+      {"a|^/dev/vda|"},
+      {"r|loop[0-9]+$|"},
+      {"r|loop[^0-9]|"},
+      {"r(/dev/(loop|vd).*)"},
+      {"a/loop/", "r/dev/"},
+      {"r/dev/", "a/loop/"},
+      {"r|lo?op|", "a|.*|"},
+      {"r|l(o)*p|"},
+      {"r|LOOP|"},
+      {"r{^/dev/l.+}"},
+      {"a|loop$|", "r|loop.|"},
+      {"r|loop{1}|"},
+      {"a|(loop|", "r|.*|"},
+      {"a|loop)|", "r|.*|"},
+      {"a|[|", "r|.*|"},
+      {"a|loop"},
+      {"x|loop|"},
+      {"a|*|"},
+      {"a||"},
+      {"a|+loop|"},
+      {"r|loop|loop|"},
+      {"a||x|", "r|.*|"},
+      {"r|\\/dev\\/loop|"},
+      {"r|^/dev/loop|", "a|x|"},
+      {"a|^$|", "r|.*|"},
+  };
+  for (const std::vector<std::string>& list : lists) {
+    std::string text;
+    for (const std::string& pattern : list) text += (text.empty() ? "'" : ", '") + pattern + "'";
+    const CommandOutput output = pvs(text);
+    Result<LvmFilter> filter = filter_of(list);
+    EXPECT_EQ(output.exit_status == 0, filter.has_value()) << text << "\n" << output.err;
+    if (!filter || output.exit_status != 0) continue;
+    EXPECT_EQ(listed(output), filter->judge({device_}).accepted) << text;
+  }
 }
 
 }  // namespace
