@@ -88,13 +88,12 @@ RootVolume root_on(const Storage& storage, std::size_t device) {
 /// By the command line alone: dracut activates LVs only where rd.lvm.* names some.
 RootVolume root_by_words(const std::vector<BootWord>& words) {
   RootVolume root;
-  const bool activates =
-      bool_word(words, "rd.auto", false) ||
-      std::any_of(words.begin(), words.end(), [](const BootWord& word) {
-        constexpr std::array<std::string_view, 4> keys{"rd.lvm.lv", "rd.lvm.vg", "rd_LVM_LV",
-                                                       "rd_LVM_VG"};
-        return std::find(keys.begin(), keys.end(), word.word.key) != keys.end();
-      });
+  const bool activates = bool_word(words, "rd.auto", false) ||
+                         std::any_of(words.begin(), words.end(), [](const BootWord& word) {
+                           constexpr std::array<std::string_view, 4> keys{"rd.lvm.lv", "rd.lvm.vg",
+                                                                          "rd_LVM_LV", "rd_LVM_VG"};
+                           return std::find(keys.begin(), keys.end(), word.word.key) != keys.end();
+                         });
   if (!activates) return root;
   const BootWord* word = last_word(words, "root");
   const DeviceSpec spec = parse_device_spec(word ? word->word.value.value_or("") : "");
