@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "agent/formats/cmdline.h"
@@ -20,15 +21,10 @@ using Kind = ModprobeDirective::Kind;
 using Reader = LoadArgument::Reader;
 using Place = LoadObstacle::Place;
 
-/// Between commas, empty pieces included.
-std::vector<std::string_view> split_commas(std::string_view text) {
-  std::vector<std::string_view> pieces;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    pieces.push_back(text.substr(0, comma));
-    if (comma == std::string_view::npos) return pieces;
-    text.remove_prefix(comma + 1);
-  }
+/// The names of a comma-separated list, each once: a list that repeats one is one obstacle.
+std::set<std::string_view> listed_names(std::string_view list) {
+  const std::vector<std::string_view> pieces = split_at(list, ',');
+  return {pieces.begin(), pieces.end()};
 }
 
 bool same_parameter(std::string_view key, std::string_view name) {
@@ -132,7 +128,7 @@ class Judge {
       if (argument.reader != Reader::command_line || !argument.value ||
           !same_parameter(argument.key, "initcall_blacklist"))
         continue;
-      for (const std::string_view name : split_commas(*argument.value))
+      for (const std::string_view name : listed_names(*argument.value))
         for (const auto& [module, function] : init_functions)
           if (name == function && counts_for_initcall(module))
             verdict_.obstacles.push_back(obstacle(
@@ -156,7 +152,7 @@ class Judge {
           same_parameter(argument.key, "module_blacklist"))
         last = &argument;
     if (last == nullptr) return;
-    for (const std::string_view name : split_commas(*last->value))
+    for (const std::string_view name : listed_names(*last->value))
       if (request_.closure.contains(std::string(name)))
         verdict_.obstacles.push_back(
             obstacle(*last, name, fmt::format("makes the kernel refuse {}", name)));
@@ -203,7 +199,7 @@ class Judge {
   }
 
   bool names_module(std::string_view list) const {
-    for (const std::string_view piece : split_commas(list))
+    for (const std::string_view piece : listed_names(list))
       for (const std::string_view name : split_words(piece))
         if (is_request(canonical_module_name(name))) return true;
     return false;
@@ -249,7 +245,7 @@ class Judge {
       if (argument.reader == Reader::image || argument.key != "modprobe.blacklist" ||
           !argument.value)
         continue;
-      for (const std::string_view name : split_commas(*argument.value))
+      for (const std::string_view name : listed_names(*argument.value))
         if (is_request(name)) soft.push_back(obstacle(argument, name, stops_udev()));
     }
   }
