@@ -64,10 +64,9 @@ std::set<std::string> known_modules(const Image& image, const std::string& direc
   return names;
 }
 
-DriverRequest request_for(const Facts& facts, const BootImage& boot_image, const Image& image) {
+DriverRequest request_for(const Facts& facts, const BootImage& boot_image, const Image& image,
+                          const DriverState& state) {
   DriverRequest request;
-  const DriverState state =
-      driver_state(image, boot_image.kernel, driver, builtin_modules(facts, boot_image.kernel));
   request.builtin = state.builtin;
   request.closure = closure_of(state);
   if (const auto directory = module_directory(image, boot_image.kernel))
@@ -238,7 +237,8 @@ Finding not_blocked(const Case& judged, const LoadVerdict& verdict) {
 }
 
 /// What of the image could not be looked at, in words that end a sentence; empty when nothing.
-std::string unseen(const Image& image, const ModprobeConf& conf) {
+std::string unseen(const Image& image, const ModprobeConf& conf, const DriverState& state) {
+  if (!state.unreadable.empty()) return state.unreadable.front();
   if (!conf.unread.empty()) return conf.unread.front() + " in it was not read";
   for (const std::string& name : image.list("etc/cmdline.d"))
     if (name.ends_with(".conf"))
@@ -251,14 +251,16 @@ std::string unseen(const Image& image, const ModprobeConf& conf) {
 }
 
 Finding judge_image(const Case& judged, const Image& image) {
-  const DriverRequest request = request_for(judged.facts, judged.boot_image, image);
+  const DriverState state = driver_state(image, judged.boot_image.kernel, driver,
+                                         builtin_modules(judged.facts, judged.boot_image.kernel));
+  const DriverRequest request = request_for(judged.facts, judged.boot_image, image, state);
   const ModprobeConf conf =
       read_modprobe_conf(image, module_directory(image, judged.boot_image.kernel).value_or(""),
                          is_el10_or_later(judged.facts));
   const LoadVerdict verdict = judge_load(conf, arguments_of(judged.facts, judged.entry), request);
   if (!verdict.obstacles.empty()) return blocked(judged, verdict);
   if (!request.builtin) {
-    if (const std::string gap = unseen(image, conf); !gap.empty())
+    if (const std::string gap = unseen(image, conf, state); !gap.empty())
       return judged.finding(
           Status::unknown,
           fmt::format("Whether something in the initramfs of {} keeps nvme from loading cannot be "

@@ -11,6 +11,7 @@
 
 #include "agent/check.h"
 #include "agent/facts/nvme_names.h"
+#include "agent/facts/pv_filter.h"
 #include "agent/formats/lvm_conf.h"
 #include "agent/formats/lvm_filter.h"
 #include "agent/formats/text.h"
@@ -171,20 +172,23 @@ LvmFacts as_lvm_scan_runs_it(const Facts& facts, const Config& config, const std
 
 // ---- the judgement ----
 
+enum class Cause { configuration, devices_file, filter };
+
 struct Judgement {
   Status status = Status::pass;  // fail stands for a fault, whoever's entry it is
   std::string summary;           // ends no sentence
   std::vector<Evidence> evidence;
-  bool by_devices_file = false;
+  Cause cause = Cause::configuration;
 };
 
 Judgement cannot_tell(std::string why) {
-  return {Status::unknown, std::move(why), {}, false};
+  return {Status::unknown, std::move(why), {}, Cause::configuration};
 }
 
 Judgement judge_errors(const Error& error) {
   if (error.kind != ErrorKind::malformed) return cannot_tell(error.message());
-  Judgement out{Status::fail, "holds an LVM configuration that LVM refuses", {}, false};
+  Judgement out{
+      Status::fail, "holds an LVM configuration that LVM refuses", {}, Cause::configuration};
   out.evidence.push_back(
       {error.path, error.line, printable(error.what), "a configuration that LVM reads"});
   return out;
@@ -212,7 +216,7 @@ std::optional<Judgement> judge_devices_file(const LvmFacts& lvm, const Config& c
   if (!lvm.use_devicesfile) return cannot_tell(lvm.use_devicesfile.error().message());
   if (!*lvm.use_devicesfile) return std::nullopt;
   Judgement out;
-  out.by_devices_file = true;
+  out.cause = Cause::devices_file;
   out.summary = "holds an LVM devices file whose entries match the PVs under any controller";
   if (std::all_of(pvs.begin(), pvs.end(),
                   [&](const Pv& pv) { return pv_is_listed(lvm, *config.devices, pv); }))
@@ -277,6 +281,7 @@ Judgement judge_filter(const Config& config, const std::vector<std::string>& pat
     if (verdict == Passes::yes) continue;
     const std::string_view name = std::string_view(setting).substr(setting.find('/') + 1);
     Judgement out;
+    out.cause = Cause::filter;
     out.evidence = setting_evidence(config, setting, pv);
     out.status = verdict == Passes::no ? Status::fail : Status::unknown;
     out.summary = verdict == Passes::no
@@ -354,9 +359,10 @@ bool drops_conf(const Facts& facts, const std::vector<BootWord>& words) {
          (!is_el10_or_later(facts) && last_word(words, "rd_NO_LVMCONF") != nullptr);
 }
 
-/// Whether the guest's own files, which a rebuild copies, have no such fault.
+/// Whether a rebuild mends it: the guest's own files, which it copies, have no such fault, or one
+/// that lvm.filter's fix mends before images are built.
 bool rebuild_helps(const Facts& facts, const Judgement& fault, const std::vector<Pv>& pvs) {
-  if (fault.by_devices_file) {
+  if (fault.cause == Cause::devices_file) {
     if (!facts.dracut) return false;
     const auto items = facts.dracut->variables.find("install_items");
     return items == facts.dracut->variables.end() ||
@@ -366,7 +372,10 @@ bool rebuild_helps(const Facts& facts, const Judgement& fault, const std::vector
   Config guest;
   guest.files = facts.lvm.files;
   guest.has_conf = std::any_of(guest.files.begin(), guest.files.end(), is_conf);
-  return judge_config(facts, guest, pvs, facts.lvm.system_dir).status == Status::pass;
+  const Judgement own = judge_config(facts, guest, pvs, facts.lvm.system_dir);
+  if (own.status == Status::pass) return true;
+  return own.status == Status::fail && own.cause == Cause::filter &&
+         !judge_filters(facts.lvm, facts.storage).hidden.empty();
 }
 
 Remedy remedy_for(const Facts& facts, const BootImage& boot_image, const Judgement& fault,
@@ -374,11 +383,11 @@ Remedy remedy_for(const Facts& facts, const BootImage& boot_image, const Judgeme
   Remedy remedy = rebuild_remedy(facts, boot_image, {});
   if (remedy.fix.empty() || rebuild_helps(facts, fault, pvs)) return remedy;
   remedy.fix.clear();
-  remedy.text = fault.by_devices_file
+  remedy.text = fault.cause == Cause::devices_file
                     ? "Take the devices file out of install_items in dracut's configuration, then "
                       "rebuild this image."
                     : "The guest's own LVM configuration has the same fault, and a rebuild would "
-                      "copy it again: mend it first (see lvm.filter and lvm.config), then rebuild "
+                      "copy it again: mend it first (see lvm.config and lvm.filter), then rebuild "
                       "this image. Until then rd.lvm.conf=0 on the kernel's command line makes the "
                       "initramfs do without the copy.";
   return remedy;

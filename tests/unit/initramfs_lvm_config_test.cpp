@@ -90,13 +90,27 @@ TEST(InitramfsLvmConfig, AFrozenFilterFails) {
   EXPECT_EQ(finding.remedy->fix, "rebuild-initramfs");
 }
 
-TEST(InitramfsLvmConfig, ARebuildIsNotOfferedWhileTheGuestHasTheSameFilter) {
+Facts with_own_conf(const std::string& conf) {
   Facts facts = lvm_facts(image_with(vda3_only));
-  facts.lvm.files = {{"/etc/lvm/lvm.conf", vda3_only}};
-  const Finding finding = run(facts);
-  EXPECT_EQ(finding.status, Status::fail);
-  EXPECT_EQ(finding.remedy->fix, "");
-  EXPECT_THAT(finding.remedy->text, HasSubstr("lvm.filter"));
+  facts.lvm.files = {{"/etc/lvm/lvm.conf", conf}};
+  facts.lvm = merge_lvm(facts.lvm);
+  return facts;
+}
+
+TEST(InitramfsLvmConfig, ARebuildIsOfferedWhereTheGuestsOwnFilterIsGoodOrGetsMended) {
+  EXPECT_EQ(run(with_own_conf(filter("\"a|.*|\""))).remedy->fix, "rebuild-initramfs");
+  EXPECT_EQ(run(with_own_conf(vda3_only)).remedy->fix, "rebuild-initramfs")
+      << "lvm.filter's fix comes before the rebuild";
+}
+
+TEST(InitramfsLvmConfig, ARebuildIsNotOfferedWhereItWouldCopyAFaultThatStays) {
+  for (const std::string& conf : {std::string("devices {\n filter = ["),
+                                  filter("\"a|/dev/disk/by-id/lvm-pv-uuid-.*|\", \"r|.*|\"")}) {
+    const Finding finding = run(with_own_conf(conf));
+    EXPECT_EQ(finding.status, Status::fail);
+    EXPECT_EQ(finding.remedy->fix, "") << conf;
+    EXPECT_THAT(finding.remedy->text, HasSubstr("rd.lvm.conf=0"));
+  }
 }
 
 TEST(InitramfsLvmConfig, FiltersByWhatTheyAccept) {
