@@ -75,7 +75,7 @@ IndexFile open_index(const Image& image, const std::string& directory, std::stri
     return index;
   }
   index.text = image.content(fmt::format("{}/{}", directory, name));
-  if (file->content && !file->content->empty()) {
+  if (file->content) {
     Result<KmodIndex> binary = KmodIndex::open(index.path, *file->content);
     if (binary) {
       index.binary = std::move(*binary);

@@ -57,7 +57,8 @@ std::vector<std::string> module_directories(const Image& image);
 /// judged separately.
 ///
 /// kmod reads modules.dep.bin alone (libkmod.c kmod_search_moddep), so that is what counts. The
-/// text of modules.dep stands for it only where the .bin's content was not kept or is empty.
+/// text of modules.dep stands for it only where the .bin was too large to be kept; an empty .bin is
+/// no index (libkmod-index.c index_mm_open).
 struct DriverState {
   bool builtin = false;
   std::vector<std::string> present;     // image paths of the driver and its closure

@@ -54,7 +54,7 @@ inline Image nvme_image() {
       "kernel/nvme.ko.xz: kernel/nvme-core.ko.xz kernel/nvme-auth.ko.xz\n"
       "kernel/nvme-core.ko.xz: kernel/nvme-auth.ko.xz\nkernel/nvme-auth.ko.xz:\n"
       "kernel/virtio_blk.ko.xz:\n");
-  put(image, modules + "/modules.dep.bin", "");
+  put_unread(image, modules + "/modules.dep.bin");
   return image;
 }
 

@@ -13,6 +13,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from kmod_index import alias_index, dependencies_index
+
 K1 = "5.14.0-500.el9.x86_64"
 K2 = "5.14.0-503.el9.x86_64"
 MACHINE_ID = "0123456789abcdef0123456789abcdef"
@@ -42,8 +44,9 @@ MODULES = {
     "kernel/drivers/md/dm-mod.ko.xz": [],
     "kernel/fs/xfs/xfs.ko.xz": [],
 }
-INDEXES = ("modules.dep.bin", "modules.alias.bin", "modules.builtin.bin", "modules.softdep",
-           "modules.symbols.bin")
+# The indexes that kmod reads, and what makes each of its text.
+BINARY_INDEXES = {"modules.dep": dependencies_index, "modules.alias": alias_index}
+OTHER_INDEXES = ("modules.builtin.bin", "modules.softdep", "modules.symbols.bin")
 
 
 class Image:
@@ -91,8 +94,14 @@ class Image:
         self.put(self.module("modules.dep"), dep)
         self.put(self.module("modules.alias"), "# Aliases\n" + "\n".join(aliases) + "\n")
         self.put(self.module("modules.builtin"), builtin)
-        for index in INDEXES:
-            self.put(self.module(index), b"")
+        for name in OTHER_INDEXES:
+            self.put(self.module(name), b"")
+        self.depmod()
+
+    def depmod(self) -> None:
+        """Makes the binary indexes anew; for after a change of the text."""
+        for name, make in BINARY_INDEXES.items():
+            self.put(self.module(name + ".bin"), make(self.files[self.module(name)].decode()))
 
     def write(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

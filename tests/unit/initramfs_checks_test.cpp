@@ -22,6 +22,10 @@ void put(Image& image, const std::string& name, const std::string& content) {
   image.files[name] = {.mode = S_IFREG | 0644, .size = content.size(), .content = content};
 }
 
+void put_unread(Image& image, const std::string& name) {
+  image.files[name] = {.mode = S_IFREG | 0644, .size = 1, .content = std::nullopt};
+}
+
 Image image_for(const std::string& kernel, bool nvme = true) {
   Image image;
   image.segments.push_back({0, Compression::gzip, 10});
@@ -35,9 +39,9 @@ Image image_for(const std::string& kernel, bool nvme = true) {
     dependencies += "kernel/nvme.ko.xz: kernel/nvme-core.ko.xz\n";
   }
   put(image, at + "modules.dep", dependencies);
-  put(image, at + "modules.dep.bin", "");
+  put_unread(image, at + "modules.dep.bin");
   put(image, at + "modules.alias", nvme ? "alias pci:v*d*sv*sd*bc01sc08i02* nvme\n" : "");
-  put(image, at + "modules.alias.bin", "");
+  put_unread(image, at + "modules.alias.bin");
   return image;
 }
 

@@ -22,7 +22,8 @@ using testing::IsEmpty;
 constexpr std::string_view kernel = "5.14.0-1.el9.x86_64";
 constexpr std::string_view class_alias = "pci:v*d*sv*sd*bc01sc08i02*";
 
-/// An image as dracut makes it; the indexes are text with empty binaries unless a test adds them.
+/// An image as dracut makes it; the binary indexes are unread, so that their text stands for
+/// them, unless a test adds them.
 class ModuleIndex : public testing::Test {
  protected:
   ModuleIndex() {
@@ -34,9 +35,9 @@ class ModuleIndex : public testing::Test {
         "kernel/drivers/nvme/host/nvme.ko.xz: kernel/drivers/nvme/host/nvme-core.ko.xz "
         "kernel/drivers/nvme/common/nvme-auth.ko.xz kernel/block/t10-pi.ko.xz\n"
         "kernel/drivers/nvme/host/nvme-core.ko.xz: kernel/block/t10-pi.ko.xz\n");
-    put("modules.dep.bin", "");
+    put_unread("modules.dep.bin");
     put("modules.alias", fmt::format("# Aliases\nalias {} nvme\n", class_alias));
-    put("modules.alias.bin", "");
+    put_unread("modules.alias.bin");
     put("modules.builtin", "kernel/fs/ext4/ext4.ko\n");
   }
 
@@ -45,6 +46,9 @@ class ModuleIndex : public testing::Test {
   }
   void put(const std::string& name, const std::string& content) {
     image_.files[at(name)] = {.mode = S_IFREG | 0644, .size = content.size(), .content = content};
+  }
+  void put_unread(const std::string& name) {
+    image_.files[at(name)] = {.mode = S_IFREG | 0644, .size = 1, .content = std::nullopt};
   }
   void drop(const std::string& name) { ASSERT_EQ(image_.files.erase(at(name)), 1u); }
   DriverState state(const std::set<std::string>& builtin = {}) const {
@@ -112,6 +116,11 @@ TEST_F(ModuleIndex, KmodNeedsItsBinaryIndex) {
   EXPECT_THAT(state().missing, ElementsAre(HasSubstr("modules.dep.bin")));
   put("modules.dep.bin", "no index");
   EXPECT_THAT(state().missing, ElementsAre(HasSubstr("not an index")));
+  put("modules.dep.bin", "");
+  EXPECT_THAT(state().missing, ElementsAre(HasSubstr("not an index")));
+  put("modules.alias.bin", "");
+  EXPECT_THAT(alias_state(image_, kernel, qemu_nvme_modalias).missing.value_or(""),
+              HasSubstr("not an index"));
 }
 
 TEST_F(ModuleIndex, TheBinaryIndexDecides) {

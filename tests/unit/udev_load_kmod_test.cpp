@@ -18,73 +18,15 @@
 
 #include "agent/formats/module_index.h"
 #include "tests/support/boot_facts.h"
+#include "tests/support/kmod_index_builder.h"
 
 namespace preflight {
 namespace {
 
+using test::KmodIndexBuilder;
 using testing::nvme_image;
 using testing::put;
 using testing::test_modules;
-
-/// Writes an index as depmod does (kmod libkmod/libkmod-index.c, "Disk format"), without prefix
-/// compression.
-class IndexWriter {
- public:
-  void add(const std::string& key, const std::string& value) {
-    Node* node = &root_;
-    for (const char c : key) node = &node->children[static_cast<unsigned char>(c)];
-    node->values.push_back(value);
-  }
-
-  std::string bytes() {
-    std::string out;
-    number(out, 0xB007F457);
-    number(out, 0x00020001);
-    number(out, 0);
-    const std::uint32_t root = write(root_, out);
-    std::string place;
-    number(place, root);
-    return out.replace(8, 4, place);
-  }
-
- private:
-  struct Node {
-    std::map<unsigned char, Node> children;
-    std::vector<std::string> values;
-  };
-
-  static void number(std::string& out, std::uint32_t value) {
-    for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(value >> shift & 0xff);
-  }
-
-  static std::uint32_t write(const Node& node, std::string& out) {
-    std::map<unsigned char, std::uint32_t> places;
-    for (const auto& [c, child] : node.children) places[c] = write(child, out);
-    std::uint32_t place = static_cast<std::uint32_t>(out.size());
-    if (!places.empty()) {
-      place |= 0x20000000;
-      const unsigned first = places.begin()->first, last = places.rbegin()->first;
-      out += static_cast<char>(first);
-      out += static_cast<char>(last);
-      for (unsigned c = first; c <= last; ++c) {
-        const auto child = places.find(static_cast<unsigned char>(c));
-        number(out, child == places.end() ? 0 : child->second);
-      }
-    }
-    if (!node.values.empty()) {
-      place |= 0x40000000;
-      number(out, static_cast<std::uint32_t>(node.values.size()));
-      for (const std::string& value : node.values) {
-        number(out, 0);
-        out += value;
-        out += '\0';
-      }
-    }
-    return place;
-  }
-
-  Node root_;
-};
 
 /// What libkmod does with a modalias.
 struct Outcome {
@@ -101,7 +43,7 @@ class Extracted {
     const Image image = nvme_image();
     for (const auto& [name, file] : image.files)
       if (file.content) write(name, *file.content);
-    IndexWriter dep, alias, none;
+    KmodIndexBuilder dep, alias, none;
     for (const auto& [name, line] :
          parse_dependencies(*image.content(modules() + "/modules.dep")).by_name) {
       std::string value = line.path + ":";
@@ -109,10 +51,10 @@ class Extracted {
       dep.add(name, value);
     }
     alias.add("pci:v*d*sv*sd*bc01sc08i02*", "nvme");
-    write(modules() + "/modules.dep.bin", dep.bytes());
-    write(modules() + "/modules.alias.bin", alias.bytes());
+    write(modules() + "/modules.dep.bin", dep.text());
+    write(modules() + "/modules.alias.bin", alias.text());
     for (const std::string name : {"symbols", "builtin", "builtin.alias"})
-      write(modules() + "/modules." + name + ".bin", none.bytes());
+      write(modules() + "/modules." + name + ".bin", none.text());
   }
 
   /// Puts the image's configuration in the place of the one before.

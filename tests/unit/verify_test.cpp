@@ -30,6 +30,12 @@ void add(Image& image, const std::string& name, const std::string& content = "x"
   image.files[name] = file;
 }
 
+/// A file whose content was not kept.
+void add_unread(Image& image, const std::string& name) {
+  add(image, name);
+  image.files[name].content.reset();
+}
+
 /// An image with these modules, its indexes for nvme and virtio_blk as text.
 Image image(const std::vector<std::string>& paths) {
   Image image;
@@ -38,9 +44,9 @@ Image image(const std::vector<std::string>& paths) {
   for (const std::string& path : paths)
     if (path != nvme && path != nvme_core) dep += path + ":\n";
   add(image, modules + "modules.dep", dep);
-  add(image, modules + "modules.dep.bin", "");
+  add_unread(image, modules + "modules.dep.bin");
   add(image, modules + "modules.alias", "alias pci:v*d*sv*sd*bc01sc08i02* nvme\n");
-  add(image, modules + "modules.alias.bin", "");
+  add_unread(image, modules + "modules.alias.bin");
   add(image, "usr/lib/dracut/modules.txt", "systemd\nlvm\nplymouth\n");
   return image;
 }

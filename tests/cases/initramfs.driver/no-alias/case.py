@@ -8,3 +8,4 @@ EXIT = 1
 def build(guest):
     image = guest.image()
     image.put(image.module("modules.alias"), "# Aliases\nalias virtio:d00000002v* virtio_blk\n")
+    image.depmod()
