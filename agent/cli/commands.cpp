@@ -190,8 +190,10 @@ Reply runs(const Guest& guest, const Options& options) {
 }
 
 Reply explain_check(const Options& options, const Surface& surface) {
-  if (!options.explain) return {0, explain_all(), ""};
-  if (const auto text = explain(*options.explain, surface.style.width)) return {0, *text, ""};
+  if (!options.explain && !options.json) return {0, explain_all(), ""};
+  if (const auto text = options.json ? explain_json(options.explain)
+                                     : explain(*options.explain, surface.style.width))
+    return {0, *text, ""};
   return {usage_error, "", complaint(fmt::format("no check is called '{}'", *options.explain))};
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <sstream>
 
 #include "agent/report/report.h"
@@ -29,6 +30,15 @@ constexpr const char* footer = R"(Exit codes:
   6  something could not be put back
  70  internal error)";
 
+/// The options as a man page lists them: what excludes what is said when it is tried.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string type = option->get_type_name();
+    return type.empty() ? "" : " " + type;
+  }
+};
+
 void add_modes(CLI::App& app, Options& options, bool& check, bool& fix, bool& runs) {
   auto* check_flag = app.add_flag("--check", check, "report; change nothing (the default)");
   auto* fix_flag = app.add_flag("--fix", fix, "repair and verify, or put everything back");
@@ -44,7 +54,8 @@ void add_modes(CLI::App& app, Options& options, bool& check, bool& fix, bool& ru
       [&options](const std::string& id) {
         if (!id.empty()) options.explain = id;
       },
-      "what a check means, why it matters, how to mend it");
+      "what a check means, why it matters, how to mend it (all in a line each when CHECK is not "
+      "given)");
   explain->type_name("[CHECK]")->expected(0, 1);
   auto* runs_flag = app.add_flag("--runs", runs, "list the runs of --fix");
   check_flag->excludes(fix_flag)->excludes(undo)->excludes(runs_flag)->excludes(explain);
@@ -72,7 +83,7 @@ void add_common(CLI::App& app, Options& options) {
   app.add_flag("--strict", options.strict, "a warning counts as a fail");
   app.add_option("--color", options.color, "colours: auto, always or never")
       ->type_name("WHEN")
-      ->check(CLI::IsMember({"auto", "always", "never"}));
+      ->check(CLI::IsMember({"auto", "always", "never"}).description(""));
   app.add_flag("--quiet", options.quiet, "only what blocks, and the verdict");
   app.add_flag("--verbose", options.verbose, "the evidence of every finding");
 }
@@ -93,6 +104,7 @@ std::variant<Options, Answered> parse_options(int argc, const char* const* argv)
   bool runs = false;
   CLI::App app(description, "nvme-preflight");
   app.footer(footer);
+  app.formatter(std::make_shared<HelpFormatter>());
   app.set_version_flag("--version", fmt::format("nvme-preflight {}", version()));
   add_modes(app, options, check, fix, runs);
   add_common(app, options);
