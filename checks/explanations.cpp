@@ -134,7 +134,8 @@ constexpr std::array explanations{
                 "lead to the "
                 "wrong one.",
                 "libblkid's answer for every block device, and LVM's identity of the LV.",
-                "grubby --update-kernel=ALL --args=root=UUID=...", "", "0.1.0"},
+                "grubby --update-kernel=ALL --args=root=UUID=...",
+                "Rewrites a name of the old disk to UUID=.", "0.1.0"},
     Explanation{
         "boot.device-names",
         "No root=, resume=, boot= or rd.luks.* names a disk of the old controller, and resume= "
