@@ -11,6 +11,7 @@
 
 #include "agent/check.h"
 #include "agent/facts/stable_name.h"
+#include "agent/facts/volume_words.h"
 #include "agent/formats/cmdline.h"
 
 namespace preflight {
@@ -60,7 +61,7 @@ Remedy remedy_for(const Facts& facts, const NamedDevice& named) {
   const bool whole = named.word.value == named.device;
   const Result<std::string> stable = stable_name(facts.storage, named.device);
   if (stable && whole && is_fatal_key(named.word.key) && !named.word.key.starts_with("rd.luks."))
-    return {"cmdline-uuid", fmt::format("write {}={} instead", named.word.key, *stable), {}};
+    return {"cmdline", fmt::format("write {}={} instead", named.word.key, *stable), {}};
   return {"",
           fmt::format("name it by UUID instead{}",
                       stable ? "" : fmt::format(" ({})", stable.error().message())),
@@ -80,15 +81,17 @@ Finding name_finding(const Facts& facts, const NamedDevice& named, std::string s
   return finding;
 }
 
-/// Whether rd.lvm.* of this command line activate that LV in the initramfs.
-bool activates(const std::vector<CmdlineWord>& words, const VolumeName& volume) {
-  const auto has = [&](std::string_view key, const std::string& value) {
-    return std::any_of(words.begin(), words.end(), [&](const CmdlineWord& word) {
-      return word.key == key && word.value == value;
-    });
-  };
-  return has("rd.lvm.lv", volume.vg + "/" + volume.lv) || has("rd.lvm.vg", volume.vg) ||
-         (words_of(words, "rd.lvm.lv").empty() && words_of(words, "rd.lvm.vg").empty());
+/// Whether rd.lvm.* of this command line activate that LV in the initramfs: by its name, or because
+/// they name none at all.
+bool activates(const Facts& facts, const std::vector<CmdlineWord>& words,
+               const VolumeName& volume) {
+  bool names_any = false;
+  for (const CmdlineWord& word : words)
+    for (const NamedVolume& named : volumes_named_by(word, knows_old_lvm_words(facts.release))) {
+      if (named.covers(volume)) return true;
+      names_any = true;
+    }
+  return !names_any;
 }
 
 /// Why the resume= device never comes up in the initramfs; empty when it does, an error when that
@@ -99,7 +102,7 @@ Result<std::string> dead_resume(const Facts& facts, const BootEntry& entry,
   const DeviceSpec spec = parse_device_spec(device);
   if (!facts.storage) {
     const bool by_volume = spec.kind == SpecKind::mapper && split_dm_name(spec.value);
-    if (by_volume && !activates(words, *split_dm_name(spec.value)))
+    if (by_volume && !activates(facts, words, *split_dm_name(spec.value)))
       return fmt::format("no rd.lvm.lv= activates {}", device);
     // Whether an LV that is named exists is lvm.activation's question.
     if (by_volume) return std::string();
@@ -110,7 +113,7 @@ Result<std::string> dead_resume(const Facts& facts, const BootEntry& entry,
   const auto volume = facts.storage->volume_under(found.front());
   if (!volume) return std::string();
   const auto name = split_dm_name(facts.storage->devices[*volume].dm_name);
-  if (name && !activates(words, *name))
+  if (name && !activates(facts, words, *name))
     return fmt::format("it is the LV {}/{}, which no rd.lvm.lv= activates", name->vg, name->lv);
   return std::string();
 }
@@ -138,10 +141,16 @@ std::optional<Finding> resume_finding(const Facts& facts, const BootEntry& entry
       "resume={} will not come up in the initramfs ({}): the boot waits for "
       "it without limit.",
       *resume->value, *dead);
-  finding.remedy =
-      Remedy{"",
-             "take the resume= argument out, or name a swap that the initramfs activates",
-             {"grubby", "--update-kernel=ALL", "--remove-args=resume"}};
+  const bool is_there = facts.storage && !facts.storage->resolve(*resume->value).empty();
+  const bool mends = facts.storage && facts.storage->mounted_at("/") &&
+                     facts.command_lines.has_text_in(entry.options_path);
+  finding.remedy = Remedy{mends ? "cmdline" : "",
+                          is_there ? "name its LV in rd.lvm.lv=, here and for the next kernel"
+                                   : "take the resume= argument out, here and for the next kernel, "
+                                     "or name a swap that the initramfs activates",
+                          {}};
+  if (!is_there)
+    finding.remedy->command = {"grubby", "--update-kernel=ALL", "--remove-args=resume"};
   return finding;
 }
 

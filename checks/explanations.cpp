@@ -127,7 +127,10 @@ constexpr std::array explanations{
                 "name that does "
                 "not exist is waited for, and then the boot has failed although root is there.",
                 "The image's files and each entry's command line, against the LVs of the guest.",
-                "grubby --update-kernel=ALL --args=rd.lvm.lv=VG/ROOT", "", "0.1.0"},
+                "grubby --update-kernel=ALL --args=rd.lvm.lv=VG/ROOT",
+                "Names root's LV, takes out what names nothing that is there, and builds an image "
+                "without lvm anew.",
+                "0.1.0"},
     Explanation{"root.resolves",
                 "root= leads, by UUID or LV, to the file system that is mounted at /.",
                 "A name such as /dev/vda3 is gone on NVMe; a UUID that two file systems have may "
@@ -146,7 +149,9 @@ constexpr std::array explanations{
         "Every entry's command line, /etc/kernel/cmdline, /etc/default/grub and grubenv's "
         "kernelopts.",
         "grubby --update-kernel=ALL --args=resume=UUID=..., and the same in /etc/kernel/cmdline.",
-        "Rewrites them to UUID=.", "0.1.0"},
+        "Rewrites them to UUID=; names the LV of resume= in rd.lvm.lv=, or takes out a resume= "
+        "that nothing is.",
+        "0.1.0"},
     Explanation{
         "fstab.device-names", "fstab names no disk of the old controller.",
         "systemd waits for the device and then enters emergency mode, unless the line says nofail.",

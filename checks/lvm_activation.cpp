@@ -5,73 +5,45 @@
 #include <algorithm>
 
 #include "agent/check.h"
+#include "agent/facts/volume_words.h"
 #include "agent/formats/module_index.h"
 #include "agent/formats/text.h"
+#include "checks/boot_images.h"
 #include "checks/boot_words.h"
 
 namespace preflight {
 
 namespace {
 
-/// What was found about one entry: faults stop the boot, doubts are what could not be told,
-/// cautions work today but are not promised.
-struct Judgement {
-  struct Remark {
-    std::string text;
-    std::vector<Evidence> evidence;
-  };
+struct Remark {
+  std::string text;
+  std::vector<Evidence> evidence;
+};
+
+/// Faults stop the boot, doubts are what could not be told, cautions work today but are not
+/// promised.
+struct Remarks {
   std::vector<Remark> faults, doubts, cautions;
+};
+
+/// What was found about one entry: its command line, and its image with the words in it.
+struct Judgement {
+  Remarks line, image;
   bool root_on_lvm = false;
   std::string root_name;  // "rl/root", or what root= says
 };
 
-/// A volume group or LV that the command line names.
-struct Named {
-  std::string vg;
-  std::string lv;  // empty for rd.lvm.vg
-  bool well_formed = true;
+/// A volume that the command line names, and where.
+struct Named : NamedVolume {
   const BootWord* word = nullptr;
-
-  std::string text() const { return lv.empty() ? vg : vg + "/" + lv; }
 };
 
-// lvm(8): VG and LV names hold a-z A-Z 0-9 + _ . - alone.
-bool is_name(std::string_view text) {
-  return !text.empty() &&
-         text.find_first_not_of(
-             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+_.-") ==
-             std::string_view::npos;
-}
-
-Named named_volume(std::string_view value, bool group, const BootWord& word) {
-  const std::size_t slash = value.find('/');
-  if (group) return {std::string(value), "", is_name(value), &word};
-  if (slash == std::string_view::npos) return {std::string(value), "", false, &word};
-  Named named{std::string(value.substr(0, slash)), std::string(value.substr(slash + 1)), true,
-              &word};
-  named.well_formed = is_name(named.vg) && is_name(named.lv);
-  return named;
-}
-
-/// dracut of EL 10 (107) dropped the rd_LVM_* and rd_NO_LVM names.
-bool knows_old_names(const Facts& facts) {
-  return !facts.release || facts.release->major < 10;
-}
-
-/// rd.lvm.lv= and rd.lvm.vg= and their old names. A value may hold
-/// several, as parse-lvm.sh walks them unquoted; a word without "=" names itself (getargs).
 std::vector<Named> named_volumes(const Facts& facts, const std::vector<BootWord>& words) {
-  const bool old_names = knows_old_names(facts);
+  const bool old_words = knows_old_lvm_words(facts.release);
   std::vector<Named> named;
-  for (const BootWord& word : words) {
-    const std::string& key = word.word.key;
-    const bool group = key == "rd.lvm.vg" || (old_names && key == "rd_LVM_VG");
-    const bool volume = key == "rd.lvm.lv" || (old_names && key == "rd_LVM_LV");
-    if (!group && !volume) continue;
-    const std::string value = word.word.value.value_or(key);
-    for (const std::string_view part : split_words(value))
-      named.push_back(named_volume(part, group, word));
-  }
+  for (const BootWord& word : words)
+    for (NamedVolume& volume : volumes_named_by(word.word, old_words))
+      named.push_back({std::move(volume), &word});
   return named;
 }
 
@@ -120,69 +92,56 @@ RootVolume root_volume(const Facts& facts, const BootWord* root, const std::vect
   return root_by_word(root, named);
 }
 
-/// Whether the VG's LVs would be seen: /dev/VG is there as soon as one of them is active.
-bool has_volume_group(const Storage& storage, std::string_view vg) {
-  return std::any_of(storage.devices.begin(), storage.devices.end(),
-                     [&](const BlockDevice& device) {
-                       if (!device.is_logical_volume()) return false;
-                       const auto name = split_dm_name(device.dm_name);
-                       return name && name->vg == vg;
-                     });
-}
-
-bool exists(const Storage& storage, const Named& named) {
-  return named.lv.empty() ? has_volume_group(storage, named.vg)
-                          : storage.logical_volume(named.vg, named.lv).has_value();
-}
-
-/// A listing from a rescue system, where the volume groups may not be active, can't say what is
-/// missing.
-bool knows_volumes(const Facts& facts) {
-  return facts.storage && facts.storage->mounted_at("/").has_value();
-}
-
-bool is_root_volume(const Named& named, const RootVolume& root) {
-  return root.name && named.vg == root.name->vg && (named.lv.empty() || named.lv == root.name->lv);
-}
-
 std::string why_unknown(const Facts& facts) {
   if (!facts.storage) return facts.storage.error().message();
   return facts.storage->source + " lists nothing as mounted at /";
 }
 
+Remarks& remarks_on(const BootEntry& entry, const BootWord& word, Judgement& judgement) {
+  const bool in_line = word.path == entry.options_path || word.path == entry.path;
+  return in_line ? judgement.line : judgement.image;
+}
+
 /// parse-lvm.sh waits for /dev/<value> of every rd.lvm.lv and rd.lvm.vg; tried in a real boot: one
 /// that does not exist ends in "Boot has failed" although root is there.
-void judge_existence(const Facts& facts, const std::vector<Named>& named, const RootVolume& root,
-                     Judgement& judgement) {
+void judge_existence(const Facts& facts, const BootEntry& entry, const std::vector<Named>& named,
+                     const RootVolume& root, Judgement& judgement) {
   for (const Named& volume : named) {
+    Remarks& remarks = remarks_on(entry, *volume.word, judgement);
     if (!volume.well_formed) {
-      judgement.faults.push_back(
+      remarks.faults.push_back(
           {fmt::format("{} names no LV (VG/LV is expected): dracut waits for /dev/{}, which never "
                        "comes, and the boot fails although root is there.",
                        volume.word->text(), volume.text()),
            {volume.word->evidence("rd.lvm.lv=VG/LV")}});
-    } else if (knows_volumes(facts)) {
-      if (exists(*facts.storage, volume)) continue;
-      judgement.faults.push_back(
+    } else if (const auto found = find_volume(facts.storage, facts.lvm, volume)) {
+      if (*found == Existence::recorded)
+        remarks.cautions.push_back(
+            {fmt::format("{} names a volume that is not active now; LVM's backup of its metadata "
+                         "knows it, so that dracut should be able to activate it.",
+                         volume.word->text()),
+             {volume.word->evidence("a volume that is active")}});
+      if (*found != Existence::missing) continue;
+      remarks.faults.push_back(
           {fmt::format(
                "{} names a volume that is not there: dracut waits for it, and the boot fails "
                "although root is there.",
                volume.word->text()),
            {volume.word->evidence("only volumes that exist")}});
-    } else if (!is_root_volume(volume, root)) {
-      judgement.doubts.push_back(
+    } else if (!root.name || !volume.covers(*root.name)) {
+      remarks.doubts.push_back(
           {fmt::format("Whether {} exists can't be told ({}).", volume.text(), why_unknown(facts)),
            {volume.word->evidence("")}});
     }
   }
 }
 
-/// The word that keeps LVM out of the initramfs; nullptr when none does.
+/// The word that keeps LVM out of the initramfs; nullptr when none does. The old name counts by its
+/// mere presence (getargbool -n).
 const BootWord* word_that_disables(const Facts& facts, const std::vector<BootWord>& words) {
-  if (const BootWord* word = last_word(words, "rd.lvm"))
-    return bool_word(words, "rd.lvm", true) ? nullptr : word;
-  // The old name counts by its mere presence (getargbool -n).
-  return knows_old_names(facts) ? last_word(words, "rd_NO_LVM") : nullptr;
+  const BootWord* word = last_word(words, "rd.lvm");
+  if (!word && knows_old_lvm_words(facts.release)) word = last_word(words, "rd_NO_LVM");
+  return word && switches_lvm_off(word->word, true) ? word : nullptr;
 }
 
 void judge_coverage(const Facts& facts, const BootEntry& entry, const std::vector<BootWord>& words,
@@ -190,30 +149,32 @@ void judge_coverage(const Facts& facts, const BootEntry& entry, const std::vecto
   const std::string wanted = fmt::format("rd.lvm.lv={}/{}", root.name->vg, root.name->lv);
   const BootWord* off = word_that_disables(facts, words);
   if (off) {
-    judgement.faults.push_back(
-        {fmt::format("{} keeps the initramfs from activating any LV, and root "
-                     "is the LV {}.",
-                     off->text(), judgement.root_name),
-         {off->evidence("without it")}});
+    remarks_on(entry, *off, judgement)
+        .faults.push_back({fmt::format("{} keeps the initramfs from activating any LV, and root "
+                                       "is the LV {}.",
+                                       off->text(), judgement.root_name),
+                           {off->evidence("without it")}});
   } else if (named.empty()) {
     // dracut.cmdline(7) says automatic assembly is off without rd.auto, but parse-lvm.sh of EL 8, 9
     // and 10 joins two empty lists with a blank and tests that for emptiness, so its rule stays and
     // lvm_scan activates every volume group.
-    judgement.cautions.push_back(
+    judgement.line.cautions.push_back(
         {fmt::format("Root is the LV {} and no rd.lvm.lv= names it: today's dracut activates every "
                      "volume group then, against its own manual (dracut.cmdline(7), rd.auto).",
                      judgement.root_name),
          {{entry.options_path.empty() ? entry.path : entry.options_path, entry.options_line,
            "no rd.lvm.lv=", wanted}}});
   } else if (std::none_of(named.begin(), named.end(),
-                          [&](const Named& n) { return is_root_volume(n, root); })) {
+                          [&](const Named& n) { return n.covers(*root.name); })) {
     std::vector<Evidence> evidence;
     for (const Named& volume : named) evidence.push_back(volume.word->evidence(wanted));
-    judgement.faults.push_back(
-        {fmt::format("Root is the LV {}, but the initramfs activates only what rd.lvm.* names, and "
-                     "that is not root's LV.",
-                     judgement.root_name),
-         std::move(evidence)});
+    remarks_on(entry, *named.back().word, judgement)
+        .faults.push_back(
+            {fmt::format(
+                 "Root is the LV {}, but the initramfs activates only what rd.lvm.* names, and "
+                 "that is not root's LV.",
+                 judgement.root_name),
+             std::move(evidence)});
   }
 }
 
@@ -235,10 +196,10 @@ void judge_device_mapper(const Facts& facts, const BootEntry& entry, const Image
   const std::string text = "The image lacks the device-mapper module (dm_mod) of kernel " +
                            entry.kernel + ", and root is an LV";
   if (image.may_hold_more()) {
-    judgement.doubts.push_back(
+    judgement.image.doubts.push_back(
         {text + ", as far as the image could be read.", std::move(evidence)});
   } else {
-    judgement.faults.push_back({text + ": no LV can come up.", std::move(evidence)});
+    judgement.image.faults.push_back({text + ": no LV can come up.", std::move(evidence)});
   }
 }
 
@@ -250,19 +211,19 @@ void judge_image(const Facts& facts, const BootEntry& entry, Judgement& judgemen
     const std::string why = found == facts.images.end()
                                 ? "the entry has no image that could be read"
                                 : found->second.error().message();
-    judgement.doubts.push_back(
+    judgement.image.doubts.push_back(
         {fmt::format("Whether the image can activate LVs can't be told: {}.", why),
          {{path, 0, "", "usr/sbin/lvm"}}});
     return;
   }
   if (!has_lvm(*image)) {
-    Judgement::Remark remark{"Root is an LV and the image has no lvm program to activate it.",
-                             {{path, 0, "no usr/sbin/lvm", "usr/sbin/lvm"}}};
+    Remark remark{"Root is an LV and the image has no lvm program to activate it.",
+                  {{path, 0, "no usr/sbin/lvm", "usr/sbin/lvm"}}};
     if (image->may_hold_more()) {
       remark.text = "No lvm program was found in the image, but not all of it could be read.";
-      judgement.doubts.push_back(std::move(remark));
+      judgement.image.doubts.push_back(std::move(remark));
     } else {
-      judgement.faults.push_back(std::move(remark));
+      judgement.image.faults.push_back(std::move(remark));
     }
   }
   judge_device_mapper(facts, entry, *image, path, judgement);
@@ -286,44 +247,73 @@ Judgement judge(const Facts& facts, const BootEntry& entry) {
     judge_image(facts, entry, judgement);
     judge_coverage(facts, entry, words, named, root, judgement);
   } else if (!root.known) {
-    judgement.doubts.push_back(
+    judgement.line.doubts.push_back(
         {fmt::format("Whether root is an LV can't be told ({}).", why_unknown(facts)),
          {root_word ? root_word->evidence("")
                     : Evidence{entry.path, entry.options_line, "no root=", ""}}});
   }
   if (!word_that_disables(facts, words) && (root.name || !nobody_waits(facts, entry)))
-    judge_existence(facts, named, root, judgement);
+    judge_existence(facts, entry, named, root, judgement);
   return judgement;
 }
 
-Remedy remedy_of(const BootEntry& entry) {
-  return {"",
-          "Let the entry's rd.lvm.lv= name root's LV and only LVs that exist (grubby "
-          "--update-kernel), and rebuild an image without lvm (dracut -f).",
+/// The fix edits what the entry's line is written in, by what the listing of the devices knows.
+Remedy line_remedy(const Facts& facts, const BootEntry& entry, const Remarks& remarks) {
+  const bool mends = !remarks.faults.empty() &&
+                     facts.command_lines.has_text_in(entry.options_path) && facts.storage &&
+                     facts.storage->mounted_at("/").has_value();
+  return {mends ? "cmdline" : "",
+          "Let rd.lvm.lv= name root's LV and only LVs that exist, here and for the next kernel "
+          "(grubby --update-kernel, /etc/kernel/cmdline, /etc/default/grub).",
           {"grubby", "--info=" + (entry.linux_path.empty() ? "ALL" : entry.linux_path)}};
 }
 
-Finding from_remarks(const BootEntry& entry, Status status,
-                     const std::vector<Judgement::Remark>& remarks) {
+Remedy image_remedy(const Facts& facts, const BootEntry& entry) {
+  for (const BootImage& boot_image : boot_images(*facts.boot, facts.images))
+    if (std::find(boot_image.entries.begin(), boot_image.entries.end(), &entry) !=
+        boot_image.entries.end())
+      return rebuild_remedy(facts, boot_image, {"dm_mod"});
+  return {};
+}
+
+Finding from_remarks(std::string subject, Status status, const std::vector<Remark>& remarks) {
   Finding finding;
-  finding.subject = entry.id;
+  finding.subject = std::move(subject);
   finding.status = status;
-  for (const Judgement::Remark& remark : remarks) {
+  for (const Remark& remark : remarks) {
     finding.summary += (finding.summary.empty() ? "" : " ") + remark.text;
     finding.evidence.insert(finding.evidence.end(), remark.evidence.begin(), remark.evidence.end());
   }
-  if (status == Status::fail || status == Status::warn) finding.remedy = remedy_of(entry);
   return finding;
 }
 
-/// nullopt: LVM has no part in this entry's boot.
-std::optional<Finding> judge_entry(const Facts& facts, const BootEntry& entry) {
+/// nullopt: nothing to say.
+std::optional<Finding> worst_of(const Facts& facts, const BootEntry& entry, std::string subject,
+                                const Remarks& remarks) {
+  if (!remarks.faults.empty())
+    return from_remarks(std::move(subject), fault_status(*facts.boot, entry), remarks.faults);
+  if (!remarks.doubts.empty())
+    return from_remarks(std::move(subject), Status::unknown, remarks.doubts);
+  if (!remarks.cautions.empty())
+    return from_remarks(std::move(subject), Status::warn, remarks.cautions);
+  return std::nullopt;
+}
+
+/// Empty: LVM has no part in this entry's boot.
+std::vector<Finding> judge_entry(const Facts& facts, const BootEntry& entry) {
   const Judgement judgement = judge(facts, entry);
-  if (!judgement.faults.empty())
-    return from_remarks(entry, fault_status(*facts.boot, entry), judgement.faults);
-  if (!judgement.doubts.empty()) return from_remarks(entry, Status::unknown, judgement.doubts);
-  if (!judgement.cautions.empty()) return from_remarks(entry, Status::warn, judgement.cautions);
-  if (!judgement.root_on_lvm) return std::nullopt;
+  std::vector<Finding> findings;
+  if (auto finding = worst_of(facts, entry, entry.id, judgement.line)) {
+    if (finding->status != Status::unknown)
+      finding->remedy = line_remedy(facts, entry, judgement.line);
+    findings.push_back(std::move(*finding));
+  }
+  const std::string image = entry.image_key().empty() ? entry.path : entry.image_key();
+  if (auto finding = worst_of(facts, entry, image, judgement.image)) {
+    if (finding->status != Status::unknown) finding->remedy = image_remedy(facts, entry);
+    findings.push_back(std::move(*finding));
+  }
+  if (!findings.empty() || !judgement.root_on_lvm) return findings;
   Finding finding;
   finding.subject = entry.id;
   finding.status = Status::pass;
@@ -331,7 +321,7 @@ std::optional<Finding> judge_entry(const Facts& facts, const BootEntry& entry) {
       "The initramfs has what it takes to activate root's LV {}, and every "
       "volume it waits for is there.",
       judgement.root_name);
-  return finding;
+  return {finding};
 }
 
 Finding only(Status status, std::string summary) {
@@ -340,6 +330,17 @@ Finding only(Status status, std::string summary) {
   finding.status = status;
   finding.summary = std::move(summary);
   return finding;
+}
+
+/// Entries that share an image share what is wrong with it; the default entry's word is the worst.
+void add_once(Finding finding, std::vector<Finding>& findings) {
+  const auto same = std::find_if(findings.begin(), findings.end(), [&](const Finding& other) {
+    return other.subject == finding.subject && other.summary == finding.summary;
+  });
+  if (same == findings.end())
+    findings.push_back(std::move(finding));
+  else if (finding.status == Status::fail)
+    *same = std::move(finding);
 }
 
 std::vector<Finding> run_lvm_activation(const Facts& facts) {
@@ -352,7 +353,7 @@ std::vector<Finding> run_lvm_activation(const Facts& facts) {
                  "activate can't be told.")};
   std::vector<Finding> findings;
   for (const BootEntry& entry : facts.boot->entries)
-    if (auto finding = judge_entry(facts, entry)) findings.push_back(std::move(*finding));
+    for (Finding& finding : judge_entry(facts, entry)) add_once(std::move(finding), findings);
   if (findings.empty())
     return {only(Status::skip,
                  "Root is not on an LV, and no entry waits for a volume that is not "

@@ -239,7 +239,7 @@ Finding finding_of(const Facts& facts, const BootEntry& entry, Verdict verdict,
   return finding;
 }
 
-/// Whether the fix cmdline-uuid mends it: a name of the old controller, in the entry itself, whose
+/// Whether the fix cmdline mends it: a name of the old controller, in the entry itself, whose
 /// device has a UUID.
 bool can_be_rewritten(const Facts& facts, const BootEntry& entry, const Finding& finding,
                       const BootWord& word) {
@@ -255,8 +255,7 @@ Finding judge_entry(const Facts& facts, const BootEntry& entry) {
     Evidence evidence = word->evidence(verdict.want);
     Finding finding = finding_of(facts, entry, std::move(verdict), {std::move(evidence)});
     if (finding.remedy && can_be_rewritten(facts, entry, finding, *word))
-      finding.remedy =
-          Remedy{"cmdline-uuid", "write root= by UUID, here and for the next kernel", {}};
+      finding.remedy = Remedy{"cmdline", "write root= by UUID, here and for the next kernel", {}};
     return finding;
   }
   const std::string path = entry.options_path.empty() ? entry.path : entry.options_path;

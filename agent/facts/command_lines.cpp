@@ -112,6 +112,11 @@ std::vector<CommandLineText> find_grub_cmdlines(const std::string& path, const s
   return texts;
 }
 
+bool CommandLines::has_text_in(std::string_view path) const {
+  return std::any_of(texts.begin(), texts.end(),
+                     [&](const CommandLineText& text) { return text.path == path; });
+}
+
 CommandLines collect_command_lines(const Guest& guest, const Result<BootMenu>& menu) {
   CommandLines lines;
   if (menu) {

@@ -35,6 +35,9 @@ struct CommandLineText {
 struct CommandLines {
   std::vector<CommandLineText> texts;
   std::vector<Error> errors;  // files that are there and cannot be read
+
+  /// Whether a command line is written in that file, with a span that can be edited.
+  bool has_text_in(std::string_view path) const;
 };
 
 CommandLines collect_command_lines(const Guest& guest, const Result<BootMenu>& menu);

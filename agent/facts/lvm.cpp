@@ -464,6 +464,25 @@ Result<DevicesFile> collect_devices_file(const Guest& guest, const LvmFacts& fac
   return parse_devices_file(std::move(path), *text);
 }
 
+/// A backup is text of LVM's own language: VG { logical_volumes { LV {..} } }. One that cannot be
+/// read records nothing.
+std::vector<RecordedVolume> collect_recorded(const Guest& guest, const std::string& system_dir) {
+  std::vector<RecordedVolume> recorded;
+  constexpr std::size_t group_cap = 256;
+  const std::string directory = system_dir + "/backup";
+  const auto groups = guest.root.list(directory, group_cap);
+  if (!groups) return recorded;
+  for (const std::string& vg : *groups) {
+    Result<std::string> text = guest.root.read(directory + "/" + vg, lvm_conf_cap);
+    if (!text) continue;
+    const Result<LvmConf> backup = LvmConf::parse(directory + "/" + vg, std::move(*text));
+    if (!backup) continue;
+    for (std::string& lv : backup->sections_in(vg + "/logical_volumes"))
+      recorded.push_back({vg, std::move(lv)});
+  }
+  return recorded;
+}
+
 bool is_installed(const Guest& guest, const LvmFacts& facts) {
   if (!facts.files.empty() || !facts.read_errors.empty()) return true;
   return std::any_of(std::begin(binary_paths), std::end(binary_paths),
@@ -495,6 +514,7 @@ LvmFacts collect_lvm(const Guest& guest, const Result<Release>& release) {
   facts = merge_lvm(std::move(facts));
   if (guest.live) compare_with_lvm(facts);
   facts.devices_file = collect_devices_file(guest, facts);
+  facts.recorded_volumes = collect_recorded(guest, facts.system_dir);
   return facts;
 }
 

@@ -39,6 +39,12 @@ struct LvmVersion {
   std::string source;  // where it was found
 };
 
+/// An LV of a metadata backup (vgcfgbackup(8)), which LVM writes at every change: it need not be
+/// active to be there.
+struct RecordedVolume {
+  std::string vg, lv;
+};
+
 struct LvmFacts {
   bool installed = false;      // lvm.conf or the lvm binary is there
   std::string system_dir;      // "/etc/lvm": what boots does not run in our environment, so our own
@@ -63,6 +69,8 @@ struct LvmFacts {
   std::string devicesfile_name = "system.devices";
   Result<DevicesFile> devices_file = fail(ErrorKind::missing, "", "not collected");
   Result<LvmVersion> version = fail(ErrorKind::missing, "", "not collected");
+
+  std::vector<RecordedVolume> recorded_volumes;  // of /etc/lvm/backup, where it can be read
 
   std::vector<std::string> filter;         // devices/filter patterns, empty when unset
   std::vector<std::string> global_filter;  // devices/global_filter patterns

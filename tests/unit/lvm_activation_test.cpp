@@ -171,7 +171,13 @@ TEST(LvmActivation, AnImageWithoutLvm) {
   const auto unreadable = fail(ErrorKind::denied, image_path, "Permission denied");
   EXPECT_EQ(judge("rd.lvm.lv=rl/root", lvm_storage(), unreadable).status, Status::unknown);
   // What is wrong with the command line is wrong whatever the image holds.
-  EXPECT_EQ(judge("rd.lvm.lv=rl/swap", lvm_storage(), unreadable).status, Status::fail);
+  const std::vector<Finding> both =
+      lvm_activation_check.run(facts("rd.lvm.lv=rl/swap", lvm_storage(), unreadable));
+  ASSERT_THAT(both, SizeIs(2));
+  EXPECT_EQ(both[0].status, Status::fail);
+  EXPECT_EQ(both[0].subject, "one");
+  EXPECT_EQ(both[1].status, Status::unknown);
+  EXPECT_EQ(both[1].subject, image_path);
 }
 
 TEST(LvmActivation, AnImageWithoutDeviceMapper) {

@@ -123,7 +123,7 @@ TEST(RootResolves, NamesThatTheControllerGives) {
   EXPECT_EQ(finding.evidence[0].saw, "root=/dev/vda3");
   EXPECT_EQ(finding.evidence[0].want, "root=UUID=" + uuid);
   ASSERT_TRUE(finding.remedy);
-  EXPECT_EQ(finding.remedy->fix, "cmdline-uuid");
+  EXPECT_EQ(finding.remedy->fix, "cmdline");
   const Finding by_hand = judge("ro root=/dev/nvme0n1p3", plain());
   EXPECT_EQ(by_hand.remedy->fix, "");
   EXPECT_THAT(by_hand.remedy->command, ElementsAre("grubby", "--update-kernel=/boot/vmlinuz-one",

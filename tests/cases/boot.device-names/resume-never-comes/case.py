@@ -3,6 +3,7 @@
 
 EXPECT = {"boot.device-names": "fail"}
 EXIT = 1
+FIX_EXIT = 0
 
 
 def build(guest):

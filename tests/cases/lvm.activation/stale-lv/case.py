@@ -3,6 +3,7 @@
 
 EXPECT = {"lvm.activation": "fail"}
 EXIT = 1
+FIX_EXIT = 0
 
 
 def build(guest):
