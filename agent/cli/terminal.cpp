@@ -16,13 +16,11 @@ constexpr int narrowest = 40;
 constexpr int widest = 120;
 constexpr int width_of_a_file = 100;
 
-int columns() {
+int columns(const winsize& size) {
   if (const char* text = std::getenv("COLUMNS")) {
     if (const int value = std::atoi(text); value > 0) return value;
   }
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return width_of_a_file;
+  return size.ws_col > 0 ? size.ws_col : width_of_a_file;
 }
 
 bool wants_color(const std::string& choice) {
@@ -38,7 +36,10 @@ bool wants_color(const std::string& choice) {
 TextStyle style_for_stdout(const Options& options) {
   TextStyle style;
   style.color = wants_color(options.color);
-  style.width = std::clamp(columns(), narrowest, widest);
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) size = {};
+  style.width = std::clamp(columns(size), narrowest, widest);
+  style.height = size.ws_row;
   style.quiet = options.quiet;
   style.verbose = options.verbose;
   return style;

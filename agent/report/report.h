@@ -34,6 +34,7 @@ std::string json_report(const Facts& facts, const Report& report);
 struct TextStyle {
   bool color = false;
   int width = 80;        // columns to wrap at
+  int height = 0;        // rows of the terminal; 0 when it is none, or its size is not known
   bool quiet = false;    // only what blocks, and the verdict
   bool verbose = false;  // evidence of every finding
 };

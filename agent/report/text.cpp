@@ -85,6 +85,40 @@ std::string finding_text(const Finding& finding, const TextStyle& style) {
   return out;
 }
 
+int columns_of(std::string_view text) {
+  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;  // no continuation byte of UTF-8
+  }));
+}
+
+std::string cut(std::string text, int width) {
+  if (columns_of(text) <= width) return text;
+  while (columns_of(text) > width - 3) text.pop_back();
+  while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.pop_back();
+  return text + "...";
+}
+
+/// A finding for a small screen: what, where, and what was seen, in two lines where they fit.
+std::string short_finding(const Finding& finding, const TextStyle& style) {
+  const std::string first = label(style, finding.status) + paint(style, finding.check, "1") + "  ";
+  const int used = label_width + columns_of(finding.check) + 2;
+  if (finding.evidence.empty())
+    return first + printable(finding.subject) + "\n" + std::string(label_width, ' ') +
+           cut(printable(finding.summary), style.width - label_width) + "\n";
+  Evidence what = finding.evidence.front();
+  Evidence where{what.path, what.line, "", ""};
+  what.path.clear();
+  what.line = 0;
+  const std::string place = evidence_line(where);
+  std::string seen = evidence_line(what);
+  if (seen.starts_with(": ") || seen.starts_with(", ")) seen.erase(0, 2);
+  if (used + columns_of(place) <= style.width)
+    return first + place + "\n" + std::string(label_width, ' ') +
+           cut(seen, style.width - label_width) + "\n";
+  return first + cut(seen, style.width - used) + "\n" + std::string(label_width, ' ') + place +
+         "\n";
+}
+
 /// The checks that have nothing but this status, on one paragraph.
 std::string checks_with(const Report& report, Status status, const TextStyle& style) {
   std::string names;
@@ -219,15 +253,32 @@ std::string fix_text(const FixReport& fix, const TextStyle& style) {
   return out + "\n";
 }
 
-}  // namespace
+/// What blocks, on one screen.
+std::string short_report(const Report& report, const TextStyle& style) {
+  std::string out;
+  for (const Finding& finding : report.findings)
+    if (finding.status == Status::fail || finding.status == Status::unknown)
+      out += short_finding(finding, style);
+  return out + verdict_text(report, style) + "  see also      nvme-preflight --verbose\n";
+}
 
-std::string text_report(const Facts& facts, const Report& report, const TextStyle& style) {
+std::string full_report(const Facts& facts, const Report& report, const TextStyle& style) {
   std::string out;
   if (!style.quiet) out += heading(facts, style);
   out += findings_text(report, style);
   if (!out.empty() && !style.quiet) out += "\n";
   if (report.fix) out += fix_text(*report.fix, style);
   return out + verdict_text(report, style);
+}
+
+}  // namespace
+
+std::string text_report(const Facts& facts, const Report& report, const TextStyle& style) {
+  std::string full = full_report(facts, report, style);
+  const bool fits = style.height == 0 || std::count(full.begin(), full.end(), '\n') < style.height;
+  const bool may_be_cut =
+      report.verdict != Verdict::ready && !report.fix && !style.quiet && !style.verbose;
+  return fits || !may_be_cut ? full : short_report(report, style);
 }
 
 }  // namespace preflight

@@ -5,7 +5,8 @@
 A case.py has `build(guest)`, which changes the standard guest of tests/support/guest.py, and says
 by hand what must come out: EXPECT (check id -> status, or a list of statuses in order), EXIT, and,
 where --fix is tried, FIX_EXIT. Golden files beside it hold the whole output: report.json,
-report.txt, plan.txt (--fix --dry-run --diff) and after.diff (what --fix changed).
+report.txt, plan.txt (--fix --dry-run --diff) and after.diff (what --fix changed); with
+SCREEN = True, screen.txt: what --check shows on a terminal of 80 columns and 24 rows, which it fits.
 
 On every case: --check and --fix --dry-run change no byte, mode or mtime; a second --fix changes
 nothing; --undo restores every touched file with its mode, owner, xattrs and mtime.
@@ -32,10 +33,12 @@ from types import ModuleType
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "support"))
 from guest import Guest, write_lsblk  # noqa: E402
+from terminal import on_terminal  # noqa: E402
 
 RUN_ID = re.compile(r"\d{8}T\d{6}Z-\d+")
 STATE = "var/lib/nvme-preflight"
 TIME_LIMIT = 120
+SCREEN_COLUMNS, SCREEN_ROWS = 80, 24
 
 
 class Failure(Exception):
@@ -118,12 +121,13 @@ class Case:
         if clean_up:
             clean_up(self.guest)
 
-    def call(self, *arguments: str) -> tuple[int, str, str]:
+    def command(self, *arguments: str) -> list[str]:
         command = [str(self.tool), "--root", str(self.guest.top), *arguments,
                    *getattr(self.module, "OPTIONS", [])]
-        if self.lsblk:
-            command += ["--lsblk", str(self.lsblk)]
-        done = subprocess.run(command, capture_output=True, timeout=TIME_LIMIT,
+        return command + (["--lsblk", str(self.lsblk)] if self.lsblk else [])
+
+    def call(self, *arguments: str) -> tuple[int, str, str]:
+        done = subprocess.run(self.command(*arguments), capture_output=True, timeout=TIME_LIMIT,
                               env={"PATH": "/usr/bin:/bin", "COLUMNS": "100"})
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
@@ -166,14 +170,20 @@ class Case:
         if code != self.module.EXIT:
             raise Failure(f"--check: expected exit {self.module.EXIT}, got {code}\n{out}")
         self.golden("report.json", out)
-        text = self.call("--check")[1]
-        self.golden("report.txt", text)
-        if text.count("\n") > getattr(self.module, "LINES", 1000):
-            raise Failure(f"the report has {text.count(chr(10))} lines, over {self.module.LINES}")
+        self.golden("report.txt", self.call("--check")[1])
+        if getattr(self.module, "SCREEN", False):
+            self.screen()
         self.golden("plan.txt", self.call("--fix", "--dry-run", "--diff")[1])
         same(start, fingerprint(self.guest.top, with_directory_times=True), "a check changed the tree")
         if hasattr(self.module, "FIX_EXIT"):
             self.fix()
+
+    def screen(self) -> None:
+        text = on_terminal(self.command("--check"), SCREEN_COLUMNS, SCREEN_ROWS)
+        self.golden("screen.txt", text)
+        rows = sum(max(1, -(-len(line) // SCREEN_COLUMNS)) for line in self.normal(text).splitlines())
+        if rows > SCREEN_ROWS:
+            raise Failure(f"screen.txt takes {rows} rows of {SCREEN_ROWS}")
 
     def fix(self) -> None:
         start, start_texts = fingerprint(self.guest.top, False), texts(self.guest.top)
