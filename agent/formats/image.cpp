@@ -310,15 +310,16 @@ Result<Image> read_image(const std::string& name, const ByteSource& source, cons
 }
 
 bool is_wanted_content(std::string_view name) {
-  constexpr std::array<std::string_view, 9> files{"etc/cmdline",
-                                                  "etc/initrd-release",
-                                                  "usr/lib/initrd-release",
-                                                  "etc/machine-id",
-                                                  "etc/multipath.conf",
-                                                  "usr/lib/dracut/build-parameter.txt",
-                                                  "usr/lib/dracut/loaded-kernel-modules.txt",
-                                                  "usr/lib/dracut/hostonly-kernel-modules.txt",
-                                                  "usr/lib/dracut/hostonly-files"};
+  constexpr std::array<std::string_view, 10> files{"etc/cmdline",
+                                                   "etc/initrd-release",
+                                                   "usr/lib/initrd-release",
+                                                   "etc/machine-id",
+                                                   "etc/multipath.conf",
+                                                   "usr/lib/dracut/build-parameter.txt",
+                                                   "usr/lib/dracut/loaded-kernel-modules.txt",
+                                                   "usr/lib/dracut/hostonly-kernel-modules.txt",
+                                                   "usr/lib/dracut/hostonly-files",
+                                                   "usr/lib/dracut/modules.txt"};
   if (std::find(files.begin(), files.end(), name) != files.end()) return true;
   for (const std::string_view directory : {"etc/cmdline.d", "etc/lvm", "lib/dracut/hooks",
                                            "usr/lib/dracut/hooks", "var/lib/dracut/hooks"})

@@ -36,21 +36,29 @@ constexpr std::array<std::string_view, 10> storage_directories{"kernel/fs/",
 constexpr std::array<std::string_view, 7> harmless_modules{
     "floppy", "loop", "brd", "virtio_balloon", "virtio_mem", "virtio_input", "virtio_dma_buf"};
 
-// dracut modules that paint, log or describe; an image without them boots the same root.
-constexpr std::array<std::string_view, 14> harmless_dracut_modules{"plymouth",
-                                                                   "drm",
-                                                                   "i18n",
-                                                                   "memstrack",
-                                                                   "terminfo",
-                                                                   "busybox",
-                                                                   "bash",
-                                                                   "watchdog",
-                                                                   "qemu",
-                                                                   "qemu-net",
-                                                                   "rescue",
-                                                                   "systemd-coredump",
-                                                                   "watchdog-modules",
-                                                                   "warpclock"};
+// dracut modules that a root file system may need to come up. Others paint, log or describe.
+constexpr std::array<std::string_view, 22> root_dracut_modules{"base",
+                                                               "systemd",
+                                                               "systemd-initrd",
+                                                               "dracut-systemd",
+                                                               "udev-rules",
+                                                               "kernel-modules",
+                                                               "fs-lib",
+                                                               "rootfs-block",
+                                                               "usrmount",
+                                                               "dm",
+                                                               "lvm",
+                                                               "crypt",
+                                                               "mdraid",
+                                                               "dmraid",
+                                                               "multipath",
+                                                               "btrfs",
+                                                               "iscsi",
+                                                               "nfs",
+                                                               "nvmf",
+                                                               "clevis",
+                                                               "tpm2-tss",
+                                                               "fips"};
 
 constexpr const char* dracut_modules_list = "usr/lib/dracut/modules.txt";
 
@@ -128,7 +136,7 @@ void compare_dracut_modules(const Image& old, const Image& fresh,
   if (!before || !now) return;
   Names gone;
   for (const std::string& name : *before)
-    if (!now->contains(name) && !holds(harmless_dracut_modules, name)) gone.insert(name);
+    if (!now->contains(name) && holds(root_dracut_modules, name)) gone.insert(name);
   add_missing(faults, "dracut modules", gone);
 }
 
@@ -160,13 +168,9 @@ void check_driver(const Image& fresh, const Kernel& kernel, std::vector<std::str
                                      ? "its module index is"
                                      : fmt::format("{}", fmt::join(nvme.missing, ", "))));
   if (nvme.builtin || !nvme.loads()) return;
-  const std::optional<std::string> directory = module_directory(fresh, kernel.version);
-  const std::string* aliases = directory ? fresh.content(*directory + "/modules.alias") : nullptr;
-  const std::vector<AliasMatch> matches =
-      aliases ? match_alias(*aliases, bhyve_nvme_modalias) : std::vector<AliasMatch>{};
-  if (std::none_of(matches.begin(), matches.end(),
-                   [](const AliasMatch& match) { return match.module == "nvme"; }))
-    faults.emplace_back("its modules.alias does not lead from an NVMe controller to nvme");
+  const AliasState alias = alias_state(fresh, kernel.version, bhyve_nvme_modalias);
+  if (!alias.gives("nvme"))
+    faults.emplace_back("its alias index does not lead from an NVMe controller to nvme");
 }
 
 }  // namespace
