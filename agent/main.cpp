@@ -39,7 +39,8 @@ int run_options(const preflight::Options& options) {
   surface.progress = [&](std::string_view line) {
     if (!options.quiet) print(preflight::printable(line) + "\n", stderr);
   };
-  if (options.mode == preflight::Mode::fix || options.mode == preflight::Mode::undo)
+  using preflight::Mode;
+  if (options.mode == Mode::fix || options.mode == Mode::undo || options.mode == Mode::measure)
     watch_signals();
   const preflight::Reply reply = execute(options, surface);
   print(reply.err, stderr);

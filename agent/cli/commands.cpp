@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 #include <set>
 
 #include "agent/formats/json.h"
 #include "agent/formats/text.h"
 #include "agent/guest/open_guest.h"
+#include "agent/measure/measure.h"
 #include "agent/report/explain.h"
+#include "agent/report/measure_text.h"
 #include "agent/transaction/transaction.h"
 
 namespace preflight {
@@ -17,6 +20,7 @@ namespace preflight {
 namespace {
 
 constexpr int usage_error = 2;
+constexpr int could_not_tell = 3;
 constexpr int refused = 4;
 
 std::string complaint(std::string_view text) {
@@ -170,7 +174,7 @@ Json run_json(const RunInfo& run) {
 
 Reply runs(const Guest& guest, const Options& options) {
   const Result<std::vector<RunInfo>> all = list_runs(guest.root);
-  if (!all) return {3, "", complaint(all.error().message())};
+  if (!all) return {could_not_tell, "", complaint(all.error().message())};
   if (options.json) {
     Json::Array list;
     for (const RunInfo& run : *all) list.push_back(run_json(run));
@@ -187,6 +191,22 @@ Reply runs(const Guest& guest, const Options& options) {
     out += run.error.empty() ? "\n" : fmt::format("  {}\n", printable(run.error));
   }
   return {0, out.empty() ? "no runs\n" : out, ""};
+}
+
+Reply measure_sync_writes(const Guest& guest, const Options& options, const Surface& surface) {
+  const Result<MeasureRecord> now = measure(guest, collect_storage(guest), options.directory,
+                                            SyncLimits{}, std::time(nullptr), surface.stop);
+  if (!now) {
+    const bool failed = now.error().kind == ErrorKind::io;
+    return {failed ? could_not_tell : refused, "", complaint(now.error().message())};
+  }
+  const std::vector<MeasureRecord> earlier = stored_measurements(guest);
+  const MeasureRecord* before = find_before(earlier, *now);
+  Reply reply;
+  reply.out = options.json ? measure_json(*now, before) : measure_text(*now, before);
+  if (const Result<void> stored = store_measurement(guest, *now); !stored)
+    reply.err = complaint("not stored for later comparison: " + stored.error().message());
+  return reply;
 }
 
 Reply explain_check(const Options& options, const Surface& surface) {
@@ -210,6 +230,8 @@ Reply execute(const Options& options, const Surface& surface) {
       return put_back(*guest, options, surface);
     case Mode::runs:
       return runs(*guest, options);
+    case Mode::measure:
+      return measure_sync_writes(*guest, options, surface);
     default:
       return check(*guest, options, surface);
   }

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <sstream>
+#include <vector>
 
 #include "agent/report/report.h"
 
@@ -39,6 +40,12 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
+void exclude_each_other(const std::vector<CLI::Option*>& modes) {
+  for (CLI::Option* mode : modes)
+    for (CLI::Option* other : modes)
+      if (other != mode) mode->excludes(other);
+}
+
 void add_modes(CLI::App& app, Options& options, bool& check, bool& fix, bool& runs) {
   auto* check_flag = app.add_flag("--check", check, "report; change nothing (the default)");
   auto* fix_flag = app.add_flag("--fix", fix, "repair and verify, or put everything back");
@@ -58,10 +65,14 @@ void add_modes(CLI::App& app, Options& options, bool& check, bool& fix, bool& ru
       "given)");
   explain->type_name("[CHECK]")->expected(0, 1);
   auto* runs_flag = app.add_flag("--runs", runs, "list the runs of --fix");
-  check_flag->excludes(fix_flag)->excludes(undo)->excludes(runs_flag)->excludes(explain);
-  fix_flag->excludes(undo)->excludes(runs_flag)->excludes(explain);
-  undo->excludes(runs_flag)->excludes(explain);
-  runs_flag->excludes(explain);
+  auto* measure = app.add_option_function<std::string>(
+      "--measure",
+      [&options](const std::string& directory) {
+        if (!directory.empty()) options.directory = directory;
+      },
+      "sync-write latency in DIR (/var/lib when it is not given), and what it was before");
+  measure->type_name("[DIR]")->expected(0, 1);
+  exclude_each_other({check_flag, fix_flag, undo, runs_flag, explain, measure});
   app.add_flag("--dry-run", options.dry_run, "with --fix: say what would be done, do nothing")
       ->needs(fix_flag);
   app.add_flag("--diff", options.diff, "with --fix: show the edits as a diff")->needs(fix_flag);
@@ -117,6 +128,7 @@ std::variant<Options, Answered> parse_options(int argc, const char* const* argv)
   if (app.count("--undo") > 0) options.mode = Mode::undo;
   if (runs) options.mode = Mode::runs;
   if (app.count("--explain") > 0) options.mode = Mode::explain;
+  if (app.count("--measure") > 0) options.mode = Mode::measure;
   if (const std::string id = unknown_check(options.selection); !id.empty())
     return Answered{usage_error, "", fmt::format("nvme-preflight: no check is called '{}'\n", id)};
   return options;

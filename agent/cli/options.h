@@ -10,7 +10,7 @@
 
 namespace preflight {
 
-enum class Mode { check, fix, undo, runs, explain };
+enum class Mode { check, fix, undo, runs, explain, measure };
 
 struct Options {
   Mode mode = Mode::check;
@@ -18,6 +18,7 @@ struct Options {
   std::optional<std::string> lsblk_file;
   std::optional<std::string> run;      // of --undo; the newest when not given
   std::optional<std::string> explain;  // the check of --explain; all when not given
+  std::string directory = "/var/lib";  // of --measure
   Selection selection;
   bool dry_run = false;
   bool diff = false;
