@@ -18,6 +18,11 @@ bool contains(const std::vector<std::string>& ids, std::string_view id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
+bool has_check(std::span<const Check> checks, std::string_view id) {
+  return std::any_of(checks.begin(), checks.end(),
+                     [&](const Check& check) { return check.id == id; });
+}
+
 bool any_with(const std::vector<Finding>& findings, Status status) {
   return std::any_of(findings.begin(), findings.end(),
                      [&](const Finding& finding) { return finding.status == status; });
@@ -64,18 +69,16 @@ bool Selection::includes(std::string_view check) const {
 std::string unknown_check(const Selection& selection) {
   for (const auto* ids : {&selection.only, &selection.skip}) {
     for (const std::string& id : *ids) {
-      const auto checks = all_checks();
-      if (std::none_of(checks.begin(), checks.end(),
-                       [&](const Check& check) { return check.id == id; }))
-        return id;
+      if (!has_check(all_checks(), id) && !has_check(after_switch_checks(), id)) return id;
     }
   }
   return {};
 }
 
-std::vector<Finding> run_checks(const Facts& facts, const Selection& selection) {
+std::vector<Finding> run_checks(std::span<const Check> checks, const Facts& facts,
+                                const Selection& selection) {
   std::vector<Finding> all;
-  for (const Check& check : all_checks()) {
+  for (const Check& check : checks) {
     if (!selection.includes(check.id)) continue;
     for (Finding& finding : check.run(facts)) {
       finding.check = check.id;

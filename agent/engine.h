@@ -2,6 +2,7 @@
 // Facts through the checks to a verdict, and findings through the fixes to a plan. Pure.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,8 +26,9 @@ struct Selection {
 /// The first id of the selection that is no check's; empty when all are known.
 std::string unknown_check(const Selection& selection);
 
-/// Findings of every selected check, in boot order.
-std::vector<Finding> run_checks(const Facts& facts, const Selection& selection);
+/// Findings of every selected check of a list, in its order.
+std::vector<Finding> run_checks(std::span<const Check> checks, const Facts& facts,
+                                const Selection& selection);
 
 /// not_ready if anything fails (or warns, when strict), else unknown if anything is unknown.
 Verdict judge(const std::vector<Finding>& findings, bool strict);

@@ -175,6 +175,26 @@ constexpr std::array explanations{
                 "It does not stop the boot; what such a line does no longer works.",
                 "The text files of /etc, and GRUB's device.map.",
                 "Change the lines it names once the disk is switched.", "", "0.1.0"},
+    Explanation{"after.root-disk", "With --verify: the root file system lies on NVMe.",
+                "The host may have started the guest with the old controller again.",
+                "The disks below the device that is mounted at /.",
+                "Switch the controller on the host.", "", "0.1.0"},
+    Explanation{"after.mounts",
+                "With --verify: everything that fstab mounts and swaps on at boot is up.",
+                "A line with nofail is left out silently when its device is not there.",
+                "fstab against the kernel's tables of mounts and swaps.",
+                "systemctl status of the mount unit; name its device by UUID.", "", "0.1.0"},
+    Explanation{"after.volume-group", "With --verify: LVM's commands see root's volume group.",
+                "The guest runs although they do not, and then no LV can be extended, and after "
+                "the next boot others than root may be missing.",
+                "pvs, run in the guest.",
+                "nvme-preflight --check --only lvm.devicesfile,lvm.filter names the file.", "",
+                "0.1.0"},
+    Explanation{"after.failed-units",
+                "With --verify: no unit has failed; one of a device, mount, swap or of LVM, or one "
+                "that names the old disk, is a fault, others a warning.",
+                "What fails at boot and not before the switch has lost its disk.",
+                "systemctl list-units --state=failed.", "systemctl status UNIT.", "", "0.1.0"},
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ struct Explanation {
   std::string_view since;     // version of the tool
 };
 
-/// In boot order, one per check.
+/// In boot order, one per check; those of --verify alone (`after.`) come last.
 std::span<const Explanation> all_explanations();
 
 }  // namespace preflight

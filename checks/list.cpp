@@ -30,6 +30,10 @@ extern const Check crypttab_device_names_check;
 extern const Check multipath_claims_check;
 extern const Check kdump_image_check;
 extern const Check names_elsewhere_check;
+extern const Check after_root_disk_check;
+extern const Check after_mounts_check;
+extern const Check after_volume_group_check;
+extern const Check after_failed_units_check;
 
 std::span<const Check> all_checks() {
   static const std::array checks{
@@ -41,6 +45,16 @@ std::span<const Check> all_checks() {
       lvm_activation_check,     root_resolves_check,          boot_device_names_check,
       fstab_device_names_check, crypttab_device_names_check,  multipath_claims_check,
       kdump_image_check,        names_elsewhere_check,
+  };
+  return checks;
+}
+
+std::span<const Check> after_switch_checks() {
+  static const std::array checks{
+      after_root_disk_check,    after_mounts_check,       after_volume_group_check,
+      after_failed_units_check, boot_default_entry_check, initramfs_readable_check,
+      initramfs_driver_check,   initramfs_blocked_check,  lvm_devicesfile_check,
+      root_resolves_check,
   };
   return checks;
 }

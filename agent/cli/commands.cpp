@@ -14,6 +14,7 @@
 #include "agent/report/explain.h"
 #include "agent/report/measure_text.h"
 #include "agent/transaction/transaction.h"
+#include "checks/list.h"
 
 namespace preflight {
 
@@ -35,7 +36,7 @@ struct Examined {
 Examined examine(const Guest& guest, const Options& options) {
   Examined out;
   out.facts = collect_facts(guest);
-  out.findings = run_checks(out.facts, options.selection);
+  out.findings = run_checks(all_checks(), out.facts, options.selection);
   return out;
 }
 
@@ -193,6 +194,16 @@ Reply runs(const Guest& guest, const Options& options) {
   return {0, out.empty() ? "no runs\n" : out, ""};
 }
 
+Reply verify(const Guest& guest, const Options& options, const Surface& surface) {
+  Examined examined;
+  examined.facts = collect_facts(guest);
+  examined.facts.running = collect_running(guest);
+  examined.findings = run_checks(after_switch_checks(), examined.facts, options.selection);
+  Report report = report_of(examined, options);
+  report.after_switch = true;
+  return render(examined.facts, report, options, surface);
+}
+
 Reply measure_sync_writes(const Guest& guest, const Options& options, const Surface& surface) {
   const Result<MeasureRecord> now = measure(guest, collect_storage(guest), options.directory,
                                             SyncLimits{}, std::time(nullptr), surface.stop);
@@ -230,6 +241,8 @@ Reply execute(const Options& options, const Surface& surface) {
       return put_back(*guest, options, surface);
     case Mode::runs:
       return runs(*guest, options);
+    case Mode::verify:
+      return verify(*guest, options, surface);
     case Mode::measure:
       return measure_sync_writes(*guest, options, surface);
     default:

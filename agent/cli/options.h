@@ -10,7 +10,7 @@
 
 namespace preflight {
 
-enum class Mode { check, fix, undo, runs, explain, measure };
+enum class Mode { check, fix, undo, runs, explain, measure, verify };
 
 struct Options {
   Mode mode = Mode::check;

@@ -11,6 +11,7 @@
 #include "agent/facts/dracut.h"
 #include "agent/facts/lvm.h"
 #include "agent/facts/release.h"
+#include "agent/facts/running.h"
 #include "agent/facts/storage.h"
 #include "agent/facts/surroundings.h"
 #include "agent/facts/tables.h"
@@ -33,6 +34,7 @@ struct Facts {
   Result<DeviceTable> fstab = fail(ErrorKind::missing, "", "not collected");
   Result<DeviceTable> crypttab = fail(ErrorKind::missing, "", "not collected");
   Surroundings surroundings;
+  Running running;  // with --verify alone
 };
 
 Facts collect_facts(const Guest& guest);

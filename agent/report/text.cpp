@@ -225,7 +225,22 @@ std::string not_ready_text(const Report& report, const TextStyle& style) {
   return out;
 }
 
+/// What --verify comes to.
+std::string verified_text(const Report& report, const TextStyle& style) {
+  if (report.verdict == Verdict::ready)
+    return paint(style, "CONFIRMED", "32;1") +
+           fmt::format(": the guest runs from NVMe as was promised{}.\n", with_warnings(report));
+  if (report.verdict == Verdict::not_ready)
+    return paint(style, "NOT AS PROMISED", "31;1") +
+           fmt::format(" ({}{}).\n", plural(count(report, Status::fail), "fault"),
+                       with_warnings(report));
+  return paint(style, "COULD NOT TELL", "35;1") +
+         fmt::format(": {} could not be examined{}.\n",
+                     plural(count(report, Status::unknown), "point"), with_warnings(report));
+}
+
 std::string verdict_text(const Report& report, const TextStyle& style) {
+  if (report.after_switch) return verified_text(report, style);
   switch (report.verdict) {
     case Verdict::ready:
       return paint(style, "READY", "32;1") +
