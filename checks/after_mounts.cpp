@@ -50,7 +50,7 @@ std::optional<bool> is_up(const Facts& facts, const DeviceLine& line) {
 
 /// An automount is mounted when it is first used.
 bool comes_at_boot(const DeviceLine& line) {
-  return !line.has_option("noauto") && !line.has_option("x-systemd.automount") &&
+  return !line.is_noauto() && !line.has_option("x-systemd.automount") &&
          (is_swap(line) || line.name.starts_with('/'));
 }
 
@@ -61,10 +61,10 @@ Finding judge(const Facts& facts, const DeviceLine& line) {
       is_swap(line) ? fmt::format("Swap {}", line.device) : fmt::format("{}", line.name);
   finding.evidence.push_back({facts.fstab->path, line.line, line.device, ""});
   const std::optional<bool> up = is_up(facts, line);
-  finding.status = !up                         ? Status::unknown
-                   : *up                       ? Status::pass
-                   : line.has_option("nofail") ? Status::warn
-                                               : Status::fail;
+  finding.status = !up                ? Status::unknown
+                   : *up              ? Status::pass
+                   : line.is_nofail() ? Status::warn
+                                      : Status::fail;
   finding.summary = fmt::format("{} is {}.", printable(what),
                                 !up   ? "mounted or not: that is not known"
                                 : *up ? (is_swap(line) ? "in use" : "mounted")

@@ -13,20 +13,17 @@
 #include "agent/facts/stable_name.h"
 #include "agent/facts/volume_words.h"
 #include "agent/formats/cmdline.h"
+#include "checks/boot_words.h"
 
 namespace preflight {
 
 namespace {
 
-/// Keys whose device the boot waits for.
-bool is_fatal_key(std::string_view key) {
-  return key == "root" || key == "resume" || key == "boot" || key.starts_with("rd.luks.");
-}
-
 struct NamedDevice {
   CmdlineWord word;
   std::string device;
   std::string why;
+  bool waited_for = false;
 };
 
 /// The value itself, or a piece of it ("block:/dev/vda3", "keyfile:/dev/vdb"), where it ends with
@@ -42,7 +39,7 @@ std::optional<NamedDevice> changing_device(const CmdlineWord& word) {
     const std::size_t end =
         rest.starts_with("/dev/disk/by-path/") ? rest.find_first_of(",") : rest.find_first_of(",:");
     const std::string_view piece = rest.substr(0, end);
-    if (auto why = why_it_changes(piece)) return NamedDevice{word, std::string(piece), *why};
+    if (auto why = why_it_changes(piece)) return NamedDevice{word, std::string(piece), *why, false};
     if (end == std::string_view::npos) return std::nullopt;
     rest.remove_prefix(end + 1);
   }
@@ -50,9 +47,15 @@ std::optional<NamedDevice> changing_device(const CmdlineWord& word) {
 }
 
 std::vector<NamedDevice> changing_devices(std::string_view command_line) {
+  const std::vector<CmdlineWord> words = parse_cmdline(command_line);
   std::vector<NamedDevice> found;
-  for (const CmdlineWord& word : parse_cmdline(command_line)) {
-    if (auto device = changing_device(word)) found.push_back(std::move(*device));
+  for (const CmdlineWord& word : words) {
+    std::optional<NamedDevice> device = changing_device(word);
+    if (!device) continue;
+    const bool counts = is_list_key(word.key) || &word == last_word(words, word.key);
+    const bool is_off = word.key == "resume" && has_noresume(words);
+    device->waited_for = is_device_key(word.key) && counts && !is_off;
+    found.push_back(std::move(*device));
   }
   return found;
 }
@@ -60,7 +63,7 @@ std::vector<NamedDevice> changing_devices(std::string_view command_line) {
 Remedy remedy_for(const Facts& facts, const NamedDevice& named) {
   const bool whole = named.word.value == named.device;
   const Result<std::string> stable = stable_name(facts.storage, named.device);
-  if (stable && whole && is_fatal_key(named.word.key) && !named.word.key.starts_with("rd.luks."))
+  if (stable && whole && is_device_key(named.word.key) && !is_list_key(named.word.key))
     return {"cmdline", fmt::format("write {}={} instead", named.word.key, *stable), {}};
   return {"",
           fmt::format("name it by UUID instead{}",
@@ -75,7 +78,7 @@ Finding name_finding(const Facts& facts, const NamedDevice& named, std::string s
   finding.status = status;
   finding.summary =
       fmt::format("{}= names {}, {}; it does not exist on NVMe{}", named.word.key, named.device,
-                  named.why, is_fatal_key(named.word.key) ? ", and the boot waits for it." : ".");
+                  named.why, named.waited_for ? ", and the boot waits for it." : ".");
   finding.evidence.push_back(std::move(evidence));
   finding.remedy = remedy_for(facts, named);
   return finding;
@@ -98,6 +101,8 @@ bool activates(const Facts& facts, const std::vector<CmdlineWord>& words,
 /// cannot be told.
 Result<std::string> dead_resume(const Facts& facts, const BootEntry& entry,
                                 const std::string& device) {
+  // systemd 252 makes a unit for the device of no name and waits for that.
+  if (device.empty()) return std::string("it names nothing");
   const std::vector<CmdlineWord> words = parse_cmdline(entry.options);
   const DeviceSpec spec = parse_device_spec(device);
   if (!facts.storage) {
@@ -121,8 +126,7 @@ Result<std::string> dead_resume(const Facts& facts, const BootEntry& entry,
 std::optional<Finding> resume_finding(const Facts& facts, const BootEntry& entry, bool judged) {
   const std::vector<CmdlineWord> words = parse_cmdline(entry.options);
   const CmdlineWord* resume = last_word(words, "resume");
-  if (!resume || !resume->value || resume->value->empty() || first_word(words, "noresume"))
-    return std::nullopt;
+  if (!resume || !resume->value || has_noresume(words)) return std::nullopt;
   if (why_it_changes(*resume->value)) return std::nullopt;
   const Result<std::string> dead = dead_resume(facts, entry, *resume->value);
   if (dead && dead->empty()) return std::nullopt;
@@ -141,7 +145,8 @@ std::optional<Finding> resume_finding(const Facts& facts, const BootEntry& entry
       "resume={} will not come up in the initramfs ({}): the boot waits for "
       "it without limit.",
       *resume->value, *dead);
-  const bool is_there = facts.storage && !facts.storage->resolve(*resume->value).empty();
+  const bool is_there =
+      facts.storage && !resume->value->empty() && !facts.storage->resolve(*resume->value).empty();
   const bool mends = facts.storage && facts.storage->mounted_at("/") &&
                      facts.command_lines.has_text_in(entry.options_path);
   finding.remedy = Remedy{mends ? "cmdline" : "",
@@ -157,7 +162,7 @@ std::optional<Finding> resume_finding(const Facts& facts, const BootEntry& entry
 void judge_entry(const Facts& facts, const BootEntry& entry, bool judged,
                  std::vector<Finding>& findings) {
   for (const NamedDevice& named : changing_devices(entry.options)) {
-    const bool fatal = judged && is_fatal_key(named.word.key);
+    const bool fatal = judged && named.waited_for;
     findings.push_back(
         name_finding(facts, named, entry.id,
                      {entry.options_path, entry.options_line,

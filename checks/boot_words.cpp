@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "checks/boot_words.h"
 
+#include <algorithm>
+
 #include "agent/formats/text.h"
 
 namespace preflight {
@@ -55,6 +57,21 @@ bool bool_word(const std::vector<BootWord>& words, std::string_view key, bool pr
   if (!word) return preset;
   const std::string value = word->word.value.value_or("1");
   return value != "0" && value != "no" && value != "off";
+}
+
+bool is_list_key(std::string_view key) {
+  if (key.starts_with("rd.")) key.remove_prefix(3);
+  return key.starts_with("luks.") || key == "systemd.mount-extra" || key == "systemd.swap-extra";
+}
+
+bool is_device_key(std::string_view key) {
+  return key == "root" || key == "resume" || key == "boot" || key == "mount.usr" ||
+         is_list_key(key);
+}
+
+bool has_noresume(const std::vector<CmdlineWord>& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [](const CmdlineWord& word) { return word.key == "noresume" && !word.value; });
 }
 
 const Image* image_of(const Facts& facts, const BootEntry& entry) {

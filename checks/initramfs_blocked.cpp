@@ -26,27 +26,17 @@ bool is_el10_or_later(const Facts& facts) {
   return facts.release && facts.release->major >= 10;
 }
 
-/// libkmod and dracut read /proc/cmdline past the "--" that ends it for the kernel.
-std::vector<CmdlineWord> words_after_dashes(std::string_view options) {
-  const std::vector<CmdlineWord> words = parse_cmdline(options);
-  std::size_t end = words.empty() ? 0 : words.back().offset + words.back().length;
-  end = options.find("--", end);
-  return end == std::string_view::npos ? std::vector<CmdlineWord>{}
-                                       : parse_cmdline(options.substr(end + 2));
-}
-
 std::vector<LoadArgument> arguments_of(const Facts& facts, const BootEntry& entry) {
   using Reader = LoadArgument::Reader;
   const std::string& options_path = entry.options_path.empty() ? entry.path : entry.options_path;
   std::vector<LoadArgument> arguments;
   for (BootWord& word : boot_words(facts, entry)) {
-    const Reader reader = word.path == options_path ? Reader::command_line : Reader::image;
+    const Reader reader = word.path != options_path ? Reader::image
+                          : word.word.after_dashes  ? Reader::after_dashes
+                                                    : Reader::command_line;
     arguments.push_back(
         {std::move(word.word.key), std::move(word.word.value), word.path, word.line, reader});
   }
-  for (CmdlineWord& word : words_after_dashes(entry.options))
-    arguments.push_back({std::move(word.key), std::move(word.value), options_path,
-                         entry.options_line, Reader::after_dashes});
   return arguments;
 }
 

@@ -128,13 +128,9 @@ void add_units(const Image& image, Waits& waits) {
   }
 }
 
-/// Keys whose device is waited for, and whether a later word replaces an earlier one.
-bool is_device_key(std::string_view key) {
-  return key == "root" || key == "resume" || key == "boot" || key.starts_with("rd.luks.");
-}
-
+/// Whether a later word, the entry's own, takes the place of one in the image.
 bool is_replaced(const BootImage& boot_image, std::string_view key) {
-  if (key.starts_with("rd.luks.")) return false;
+  if (is_list_key(key)) return false;
   return std::all_of(boot_image.entries.begin(), boot_image.entries.end(),
                      [&](const BootEntry* entry) {
                        return first_word(parse_cmdline(entry->options), key) != nullptr;

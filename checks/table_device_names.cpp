@@ -28,7 +28,7 @@ Finding changing_line(const Facts& facts, const DeviceTable& table, const Device
   const std::string gone = fmt::format("{} ({}), {}, is gone on NVMe", line.device, line.name, why);
   finding.summary = line.is_optional()
                         ? fmt::format("{}; the line is {}, so the boot goes on without it.", gone,
-                                      line.has_option("nofail") ? "nofail" : "noauto")
+                                      line.is_nofail() ? "nofail" : "noauto")
                         : fmt::format("{}: {}", gone, effect);
   finding.evidence.push_back({table.path, line.line, line.device, stable ? *stable : "UUID=..."});
   finding.remedy = remedy_for(facts, line, fix, stable);
@@ -41,6 +41,9 @@ std::vector<std::string> devices_in_options(std::string_view options) {
   for (const std::string_view option : split_at(options, ',')) {
     const std::size_t equals = option.find('=');
     if (equals == std::string_view::npos) continue;
+    // An order alone: nothing is waited for (systemd.mount(5)).
+    const std::string_view name = option.substr(0, equals);
+    if (name == "x-systemd.after" || name == "x-systemd.before") continue;
     const std::string_view value = option.substr(equals + 1);
     const std::string unit = device_of_unit(value);
     if (value.starts_with("/dev/")) devices.emplace_back(value);

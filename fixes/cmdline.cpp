@@ -61,7 +61,7 @@ struct Line {
 };
 
 bool is_device_key(std::string_view key) {
-  return key == "root" || key == "resume" || key == "boot";
+  return key == "root" || key == "resume" || key == "boot" || key == "mount.usr";
 }
 
 Result<void> rewrite_names(const Facts& facts, Line& line) {
@@ -133,8 +133,8 @@ void add_volume(const std::optional<VolumeName>& volume, const std::vector<Named
 void drop_dead_resume(const Storage& storage, Line& line) {
   for (std::size_t i = 0; i < line.words.size(); ++i) {
     const CmdlineWord& word = line.words[i];
-    if (word.key == "resume" && word.value && !word.value->empty() &&
-        !why_it_changes(*word.value) && storage.resolve(*word.value).empty())
+    if (word.key == "resume" && word.value && !why_it_changes(*word.value) &&
+        storage.resolve(*word.value).empty())
       line.replacements[i] = "";
   }
 }

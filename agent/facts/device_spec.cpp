@@ -39,11 +39,15 @@ std::string_view unquote(std::string_view text) {
   return quoted ? text.substr(1, text.size() - 2) : text;
 }
 
-std::string single_slashes(std::string_view path) {
+/// Without doubled slashes and "." components, as systemd's path_simplify().
+std::string simplified_path(std::string_view path) {
   std::string out;
-  for (const char c : path) {
-    if (c == '/' && !out.empty() && out.back() == '/') continue;
-    out += c;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const bool after_slash = !out.empty() && out.back() == '/';
+    if (path[i] == '/' && after_slash) continue;
+    const bool is_dot =
+        after_slash && path[i] == '.' && (i + 1 == path.size() || path[i + 1] == '/');
+    if (!is_dot) out += path[i];
   }
   return out;
 }
@@ -89,7 +93,7 @@ DeviceSpec parse_device_spec(std::string_view spec) {
   for (const auto& [tag, kind] : tags) {
     if (spec.starts_with(tag)) return {kind, std::string(unquote(spec.substr(tag.size())))};
   }
-  const std::string path = single_slashes(spec);
+  const std::string path = simplified_path(spec);
   constexpr std::string_view dev = "/dev/";
   if (path.starts_with(dev) && path != "/dev/nfs" && path.size() > dev.size())
     return parse_device_path(std::string_view(path).substr(dev.size()));

@@ -67,14 +67,19 @@ bool same_parameter(std::string_view a, std::string_view b) {
 std::vector<CmdlineWord> parse_cmdline(std::string_view text) {
   std::vector<CmdlineWord> words;
   std::size_t at = 0;
+  bool after_dashes = false;
   for (;;) {
     while (at < text.size() && is_space(text[at])) ++at;
     if (at == text.size()) return words;
     const std::size_t length = word_length(text.substr(at));
     CmdlineWord word = make_word(text.substr(at, length), at);
-    if (word.key == "--" && !word.value) return words;
-    words.push_back(std::move(word));
     at += length;
+    if (!after_dashes && word.key == "--" && !word.value) {
+      after_dashes = true;
+      continue;
+    }
+    word.after_dashes = after_dashes;
+    words.push_back(std::move(word));
   }
 }
 
@@ -88,8 +93,9 @@ std::vector<CmdlineWord> words_of(const std::vector<CmdlineWord>& words, std::st
 std::vector<CmdlineWord> kernel_words_of(const std::vector<CmdlineWord>& words,
                                          std::string_view key) {
   std::vector<CmdlineWord> out;
-  std::copy_if(words.begin(), words.end(), std::back_inserter(out),
-               [&](const CmdlineWord& word) { return same_parameter(word.key, key); });
+  std::copy_if(words.begin(), words.end(), std::back_inserter(out), [&](const CmdlineWord& word) {
+    return !word.after_dashes && same_parameter(word.key, key);
+  });
   return out;
 }
 

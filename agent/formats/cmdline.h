@@ -17,13 +17,14 @@ struct CmdlineWord {
   std::optional<std::string> value;
   std::size_t offset = 0;
   std::size_t length = 0;
+  bool after_dashes = false;  // behind a word "--"
 };
 
 /// Splits as next_arg() of the kernel's lib/cmdline.c: words end at white space outside of double
-/// quotes, there is no escape, the first "=" divides. A word "--" ends the list (parse_args() of
-/// kernel/params.c hands the rest to init).
-/// dracut's getarg and systemd read /proc/cmdline on their own: dracut splits in the shell, where
-/// quotes inside of a word stay, and neither stops at "--" (dracut-lib.sh _dogetarg()).
+/// quotes, there is no escape, the first "=" divides. The first word "--" is left out: the kernel
+/// stops there (parse_args() of kernel/params.c hands the rest to init), but dracut's getarg, kmod
+/// and systemd read /proc/cmdline on their own and do not (dracut-lib.sh _dogetarg(); tried with
+/// systemd 252's generators). dracut splits in the shell, where quotes inside of a word stay.
 std::vector<CmdlineWord> parse_cmdline(std::string_view text);
 
 /// The words with exactly that key, in order. Keys of dracut and systemd ("rd.lvm.lv", "root") are
@@ -31,7 +32,7 @@ std::vector<CmdlineWord> parse_cmdline(std::string_view text);
 std::vector<CmdlineWord> words_of(const std::vector<CmdlineWord>& words, std::string_view key);
 
 /// The same for a parameter of the kernel or of a module ("nvme_core.multipath"), where "-" and "_"
-/// are one character (parameqn() of kernel/params.c).
+/// are one character (parameqn() of kernel/params.c); not those behind "--".
 std::vector<CmdlineWord> kernel_words_of(const std::vector<CmdlineWord>& words,
                                          std::string_view key);
 

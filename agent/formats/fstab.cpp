@@ -68,21 +68,23 @@ bool starts_with_digits(std::string_view text) {
 /// number within the last field present makes the line malformed.
 bool numbers_are_fine(const std::vector<Field>& fields) {
   for (std::size_t i = 4; i < std::min<std::size_t>(fields.size(), 6); ++i) {
-    if (!starts_with_digits(fields[i].text) || !is_number(fields[i].text)) return false;
+    std::string_view text = fields[i].text;
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    if (!starts_with_digits(text) || !is_number(text)) return false;
   }
   return true;
 }
 
-/// Calls `take` for each line that is neither blank nor a comment, a "\r" at its end cut off.
+/// Calls `take` for each line that is neither blank nor a comment.
 template <class Take>
-void for_each_entry(std::string_view text, const Take& take) {
+void for_each_entry(std::string_view text, bool cut_return, const Take& take) {
   std::size_t offset = 0;
   int number = 0;
   for (std::string_view line : split_lines(text)) {
     ++number;
     const std::size_t start = offset;
     offset += line.size() + 1;
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    if (cut_return && !line.empty() && line.back() == '\r') line.remove_suffix(1);
     const std::vector<Field> fields = fields_of(line, start);
     if (fields.empty() || fields.front().text.front() == '#') continue;
     take(number, fields);
@@ -100,14 +102,22 @@ bool DeviceLine::has_option(std::string_view option) const {
   return std::find(all.begin(), all.end(), option) != all.end();
 }
 
+bool DeviceLine::is_set(std::string_view option, std::string_view opposite) const {
+  const std::vector<std::string_view> all = split_at(options, ',');
+  const auto last = std::find_if(all.rbegin(), all.rend(), [&](std::string_view word) {
+    return word == option || word == opposite;
+  });
+  return last != all.rend() && *last == option;
+}
+
 DeviceTable parse_fstab(std::string path, std::string text) {
   DeviceTable table{std::move(path), std::move(text), {}, {}};
-  for_each_entry(table.text, [&](int number, const std::vector<Field>& fields) {
-    if (fields.size() < 3 || !numbers_are_fine(fields)) {
-      table.notes.push_back(
-          {ErrorKind::malformed, table.path, number, "not an fstab line: mount skips it"});
-      return;
-    }
+  for_each_entry(table.text, false, [&](int number, const std::vector<Field>& fields) {
+    if (fields.size() < 3 || !numbers_are_fine(fields))
+      table.notes.push_back({ErrorKind::malformed, table.path, number,
+                             fields.size() < 2 ? "not an fstab line: it has one field"
+                                               : "mount(8) skips this line, systemd does not"});
+    if (fields.size() < 2) return;
     table.lines.push_back({number, text_at(fields, 0), text_at(fields, 1), text_at(fields, 2),
                            text_at(fields, 3), fields[0].offset, fields[0].text.size()});
   });
@@ -116,7 +126,7 @@ DeviceTable parse_fstab(std::string path, std::string text) {
 
 DeviceTable parse_crypttab(std::string path, std::string text) {
   DeviceTable table{std::move(path), std::move(text), {}, {}};
-  for_each_entry(table.text, [&](int number, const std::vector<Field>& fields) {
+  for_each_entry(table.text, true, [&](int number, const std::vector<Field>& fields) {
     if (fields.size() < 2) {
       table.notes.push_back(
           {ErrorKind::malformed, table.path, number, "not a crypttab line: systemd skips it"});

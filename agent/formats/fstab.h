@@ -23,19 +23,26 @@ struct DeviceLine {
   std::size_t length = 0;
 
   bool has_option(std::string_view option) const;
-  /// The boot does not wait for it: nofail or noauto.
-  bool is_optional() const { return has_option("nofail") || has_option("noauto"); }
+  /// Of two options that undo each other the last counts (systemd fstab-util.c
+  /// fstab_test_yes_no_option); false when neither is there.
+  bool is_set(std::string_view option, std::string_view opposite) const;
+  bool is_nofail() const { return is_set("nofail", "fail"); }
+  bool is_noauto() const { return is_set("noauto", "auto"); }
+  /// The boot does not wait for it.
+  bool is_optional() const { return is_nofail() || is_noauto(); }
 };
 
 struct DeviceTable {
   std::string path;
   std::string text;
   std::vector<DeviceLine> lines;
-  std::vector<Error> notes;  // lines that are skipped for being malformed, with their number
+  std::vector<Error> notes;  // malformed lines, with their number
 };
 
-/// As libmount reads it (libmount/src/tab_parse.c, mnt_parse_table_line): fields between blanks,
-/// octal escapes, comments only at the start of a line, options and the two numbers may be missing.
+/// As systemd's fstab-generator reads it, which makes the boot's mounts: by glibc's getmntent()
+/// (misc/mntent_r.c). Fields between blanks, octal escapes, comments only at the start of a line,
+/// all fields but the first two may be missing, a "\r" is a character like others. `notes` names
+/// the lines that libmount, and so mount(8), skips (libmount/src/tab_parse.c).
 DeviceTable parse_fstab(std::string path, std::string text);
 
 /// As systemd reads it (systemd src/cryptsetup/cryptsetup-generator.c, add_crypttab_devices): name,

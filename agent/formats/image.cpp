@@ -310,7 +310,9 @@ Result<Image> read_image(const std::string& name, const ByteSource& source, cons
 }
 
 bool is_wanted_content(std::string_view name) {
-  constexpr std::array<std::string_view, 10> files{"etc/cmdline",
+  constexpr std::array<std::string_view, 12> files{"etc/cmdline",
+                                                   "etc/crypttab",
+                                                   "etc/fstab",
                                                    "etc/initrd-release",
                                                    "usr/lib/initrd-release",
                                                    "etc/machine-id",

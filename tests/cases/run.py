@@ -135,14 +135,16 @@ class Case:
         return RUN_ID.sub("<run>", text.replace(str(self.guest.top), "<root>"))
 
     def golden(self, name: str, text: str) -> None:
-        path = self.folder / name
+        path, now = self.folder / name, self.normal(text)
         if self.update:
-            path.write_text(self.normal(text))
-        elif not path.exists():
+            path.write_bytes(now.encode())
+            return
+        if not path.exists():
             raise Failure(f"{name} is missing; look at the output, then run with --update")
-        elif path.read_text() != self.normal(text):
-            diff = "".join(difflib.unified_diff(path.read_text().splitlines(keepends=True),
-                                                self.normal(text).splitlines(keepends=True), name, "now"))
+        golden = path.read_bytes().decode()  # as it is: a carriage return is no line end here
+        if golden != now:
+            diff = "".join(difflib.unified_diff(golden.splitlines(keepends=True),
+                                                now.splitlines(keepends=True), name, "now"))
             raise Failure(f"{name} differs:\n{diff}")
 
     def report(self, *arguments: str) -> tuple[int, dict, str]:

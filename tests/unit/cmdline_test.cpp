@@ -36,9 +36,12 @@ TEST(Cmdline, TheFirstEqualsDivides) {
   EXPECT_EQ(shown("root=UUID=1234 x= =y"), "[root|UUID=1234][x|][=y]");
 }
 
-TEST(Cmdline, DoubleDashEndsTheKernelsPart) {
-  EXPECT_EQ(shown("ro -- root=/dev/vda1"), "[ro]");
-  EXPECT_EQ(shown("--x -- y"), "[--x]");
+TEST(Cmdline, DoubleDashEndsTheKernelsPartAndNobodyElses) {
+  EXPECT_EQ(shown("ro -- root=/dev/vda1 -- x"), "[ro][root|/dev/vda1][--][x]");
+  EXPECT_EQ(shown("--x -- y"), "[--x][y]");
+  const auto words = parse_cmdline("module_blacklist=a -- module_blacklist=nvme");
+  ASSERT_EQ(kernel_words_of(words, "module_blacklist").size(), 1u);
+  EXPECT_EQ(words_of(words, "module_blacklist").size(), 2u);
 }
 
 TEST(Cmdline, SpansCoverTheWordAsWritten) {

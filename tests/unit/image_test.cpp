@@ -323,10 +323,10 @@ TEST(Image, WantedContents) {
   for (const char* name :
        {"usr/lib/modules/5.14/modules.dep", "lib/modules/5.14/modules.alias.bin",
         "etc/modprobe.d/a.conf", "usr/local/lib/modprobe.d/b.conf", "etc/lvm/lvm.conf",
-        "etc/lvm/devices/system.devices", "etc/cmdline", "etc/cmdline.d/20-lvm.conf",
-        "usr/lib/dracut/build-parameter.txt", "usr/lib/dracut/modules.txt",
-        "var/lib/dracut/hooks/initqueue/finished/x.sh", "usr/lib/initrd-release", "etc/machine-id",
-        "etc/multipath.conf"})
+        "etc/lvm/devices/system.devices", "etc/cmdline", "etc/crypttab", "etc/fstab",
+        "etc/cmdline.d/20-lvm.conf", "usr/lib/dracut/build-parameter.txt",
+        "usr/lib/dracut/modules.txt", "var/lib/dracut/hooks/initqueue/finished/x.sh",
+        "usr/lib/initrd-release", "etc/machine-id", "etc/multipath.conf"})
     EXPECT_TRUE(is_wanted_content(name)) << name;
   for (const char* name :
        {"usr/lib/modules/5.14/kernel/nvme.ko", "usr/lib/modules/modules.dep", "etc/modprobe.d/a",

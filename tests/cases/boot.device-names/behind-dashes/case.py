@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+"""The kernel stops at --, systemd and dracut do not."""
+
+EXPECT = {"boot.device-names": "fail"}
+EXIT = 1
+FIX_EXIT = 0
+
+def build(guest):
+    from guest import K1
+
+    guest.write_entry(K1, guest.options().replace(" resume=/dev/mapper/rl-swap", "") + " -- resume=/dev/vda2")
