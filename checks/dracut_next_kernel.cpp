@@ -8,7 +8,10 @@
 
 #include "agent/check.h"
 #include "agent/facts/dracut_image.h"
+#include "agent/formats/cmdline.h"
+#include "agent/formats/module_index.h"
 #include "agent/formats/text.h"
+#include "agent/formats/udev_load.h"
 
 namespace preflight {
 
@@ -216,7 +219,7 @@ void add_lvm_omitted(const Facts& facts, const DracutConfig& config,
     if (word != "lvm" && word != "dm") continue;
     Finding finding;
     finding.subject = omit->assignments.back().path;
-    finding.status = Status::warn;
+    finding.status = Status::fail;
     finding.summary = fmt::format(
         "omit_dracutmodules leaves out {}, while the default entry has its root on LVM: an image "
         "made so does not find it, on any controller.",
@@ -225,6 +228,59 @@ void add_lvm_omitted(const Facts& facts, const DracutConfig& config,
       finding.evidence.push_back({assignment.path, assignment.line,
                                   assignment_text("omit_dracutmodules", assignment), ""});
     finding.remedy = by_hand(fmt::format("Take {} off omit_dracutmodules.", word));
+    findings.push_back(std::move(finding));
+  }
+}
+
+/// What of the guest's modprobe.d the next image gets.
+ModprobeConf next_modprobe(const Facts& facts, bool hostonly) {
+  Image image = facts.modprobe;
+  if (!hostonly)
+    std::erase_if(image.files, [](const auto& file) { return file.first.starts_with("etc/"); });
+  return read_modprobe_conf(image, "", false);
+}
+
+/// The words that the next entry and the next image bring: kernel-install takes /etc/kernel/cmdline
+/// (install.d/90-loaderentry.install, EL's 20-grub.install), dracut writes kernel_cmdline into
+/// etc/cmdline.d.
+std::vector<LoadArgument> next_arguments(const Facts& facts, const DracutConfig& config) {
+  using Reader = LoadArgument::Reader;
+  std::vector<LoadArgument> arguments;
+  const auto add = [&](std::string_view words, const std::string& path, int line, Reader reader) {
+    for (CmdlineWord& word : parse_cmdline(words))
+      arguments.push_back({std::move(word.key), std::move(word.value), path, line,
+                           word.after_dashes ? Reader::after_dashes : reader});
+  };
+  if (const DracutVariable* words = config.find("kernel_cmdline"))
+    add(words->value, words->assignments.back().path, words->assignments.back().line,
+        Reader::image);
+  for (const CommandLineText& text : facts.command_lines.texts)
+    if (text.source == CommandLineSource::kernel_cmdline)
+      add(text.text(), text.path, text.line, Reader::command_line);
+  return arguments;
+}
+
+/// What would keep the next image from loading a driver that is in it.
+void add_blocked(const Facts& facts, const DracutConfig& config, const DracutTarget& target,
+                 std::vector<Finding>& findings) {
+  DriverRequest request;
+  for (const std::string& module : nvme_closure(target)) request.closure.insert(module);
+  request.closure.insert("nvme");
+  if (target.newest) request.known = target.newest->modular;
+  request.modaliases = {std::string(bhyve_nvme_modalias), std::string(qemu_nvme_modalias)};
+  request.old_arguments = !facts.release || facts.release->major < 10;
+  const LoadVerdict verdict =
+      judge_load(next_modprobe(facts, config.hostonly()), next_arguments(facts, config), request);
+  for (const LoadObstacle& obstacle : verdict.obstacles) {
+    const bool is_file = obstacle.place == LoadObstacle::Place::modprobe_file;
+    Finding finding;
+    finding.subject = (is_file ? "/" : "") + obstacle.path;
+    finding.status = Status::fail;
+    finding.summary = fmt::format("\"{}\" {} in the next kernel's initramfs.",
+                                  printable(obstacle.text), obstacle.why);
+    finding.evidence.push_back(
+        {finding.subject, obstacle.line, obstacle.text, is_file ? "no such line" : "no such word"});
+    finding.remedy = by_hand("Take it out there.");
     findings.push_back(std::move(finding));
   }
 }
@@ -289,6 +345,7 @@ std::vector<Finding> run_check(const Facts& facts) {
   const DracutRehearsal rehearsal = rehearse_dracut(*facts.dracut, target);
   for (const DracutFault& fault : rehearsal.faults) findings.push_back(finding_of(fault, target));
   add_lvm_omitted(facts, *facts.dracut, findings);
+  add_blocked(facts, *facts.dracut, target, findings);
   add_idle_lines(*facts.dracut, findings);
   if (findings.empty()) findings.push_back(nothing_found(rehearsal, *facts.dracut));
   return findings;

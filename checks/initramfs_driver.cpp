@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
 
 #include "agent/check.h"
 #include "agent/formats/module_index.h"
 #include "agent/formats/text.h"
 #include "checks/boot_images.h"
+#include "checks/boot_words.h"
 
 namespace preflight {
 
@@ -39,10 +44,50 @@ void judge_aliases(const Image& image, const std::string& kernel, Judgement& jud
   }
 }
 
-Judgement judge_driver(const Facts& facts, const Image& image, const std::string& kernel) {
+/// In an image with udev, the rule that makes it load drivers (systemd rules.d/80-drivers.rules). A
+/// file of that name in etc takes the place of udev's own, an empty one or a link to /dev/null too
+/// (udev(7)).
+void judge_rule(const Image& image, Judgement& judgement) {
+  constexpr std::array<std::string_view, 4> daemons{
+      "usr/lib/systemd/systemd-udevd", "usr/bin/udevadm", "usr/sbin/udevd", "sbin/udevd"};
+  if (std::none_of(daemons.begin(), daemons.end(),
+                   [&](std::string_view path) { return image.find(path) != nullptr; }))
+    return;
+  for (const std::string directory : {"etc/udev/rules.d/", "usr/lib/udev/rules.d/"}) {
+    const std::string path = directory + "80-drivers.rules";
+    if (!image.files.contains(path)) continue;
+    const ImageFile* rule = image.find(path);
+    if (rule != nullptr && S_ISREG(rule->mode) && rule->size > 0) return;
+    judgement.missing.push_back(path + ", by which udev loads drivers, is masked");
+    return;
+  }
+  judgement.missing.emplace_back(
+      "usr/lib/udev/rules.d/80-drivers.rules, by which udev loads drivers");
+}
+
+/// rd.driver.pre=nvme (rdloaddriver= before EL 10): dracut loads it by name before udev starts
+/// (modules.d/98dracut-systemd/dracut-pre-udev.sh).
+bool is_loaded_by_name(const Facts& facts, const BootEntry& entry) {
+  for (const BootWord& word : boot_words(facts, entry)) {
+    const std::string& key = word.word.key;
+    const bool old_key = key == "rdloaddriver" && facts.release && facts.release->major < 10;
+    if ((key != "rd.driver.pre" && !old_key) || !word.word.value) continue;
+    for (const std::string_view name : split_at(*word.word.value, ','))
+      if (canonical_module_name(name) == driver) return true;
+  }
+  return false;
+}
+
+Judgement judge_driver(const Facts& facts, const BootImage& boot_image, const Image& image) {
+  const std::string& kernel = boot_image.kernel;
   DriverState state = driver_state(image, kernel, driver, builtin_modules(facts, kernel));
   Judgement judgement{state.builtin, std::move(state.missing), std::move(state.unreadable)};
-  if (!state.builtin && module_directory(image, kernel)) judge_aliases(image, kernel, judgement);
+  const bool by_name =
+      std::all_of(boot_image.entries.begin(), boot_image.entries.end(),
+                  [&](const BootEntry* entry) { return is_loaded_by_name(facts, *entry); });
+  if (state.builtin || by_name || !module_directory(image, kernel)) return judgement;
+  judge_aliases(image, kernel, judgement);
+  judge_rule(image, judgement);
   return judgement;
 }
 
@@ -101,7 +146,7 @@ Finding judge(const Facts& facts, const BootImage& boot_image) {
   const Image& image = **boot_image.image;
   if (boot_image.kernel.empty())
     return cannot_tell(boot_image, "the release of the kernel it is for is not known");
-  const Judgement judgement = judge_driver(facts, image, boot_image.kernel);
+  const Judgement judgement = judge_driver(facts, boot_image, image);
   if (judgement.builtin)
     return finding_on(boot_image, Status::pass,
                       fmt::format("Kernel {} of {} has nvme built in.",

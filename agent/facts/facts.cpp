@@ -15,6 +15,7 @@ Facts collect_facts(const Guest& guest) {
   facts.command_lines = collect_command_lines(guest, facts.boot);
   facts.images = collect_images(guest, facts.boot);
   facts.dracut = collect_dracut(guest);
+  facts.modprobe = collect_modprobe(guest);
   facts.lvm = collect_lvm(guest, facts.release);
   facts.storage = collect_storage(guest);
   facts.fstab = collect_fstab(guest);

@@ -10,6 +10,7 @@
 #include "agent/facts/command_lines.h"
 #include "agent/facts/dracut.h"
 #include "agent/facts/lvm.h"
+#include "agent/facts/modprobe.h"
 #include "agent/facts/release.h"
 #include "agent/facts/running.h"
 #include "agent/facts/storage.h"
@@ -29,6 +30,7 @@ struct Facts {
   CommandLines command_lines;
   Images images;
   Result<DracutConfig> dracut = fail(ErrorKind::missing, "", "not collected");
+  Image modprobe;  // the guest's modprobe.d, as an image would get it
   LvmFacts lvm;
   Result<Storage> storage = fail(ErrorKind::missing, "", "not collected");
   Result<DeviceTable> fstab = fail(ErrorKind::missing, "", "not collected");

@@ -284,7 +284,7 @@ TEST(DracutNextKernelTest, BrokenConfigurationFailsUnreadIsUnknown) {
     EXPECT_EQ(status(kind), Status::unknown);
 }
 
-TEST(DracutNextKernelTest, LvmLeftOutIsMentionedWhenRootNeedsIt) {
+TEST(DracutNextKernelTest, LvmLeftOutFailsWhenRootNeedsIt) {
   Facts facts = guest({vendor, etc("z.conf", "hostonly=no\nomit_dracutmodules+=\" lvm \"")});
   EXPECT_EQ(only(next_kernel(facts)).status, Status::pass);
   BootEntry entry;
@@ -293,7 +293,7 @@ TEST(DracutNextKernelTest, LvmLeftOutIsMentionedWhenRootNeedsIt) {
   menu.entries = {entry};
   menu.default_index = 0;
   facts.boot = menu;
-  EXPECT_EQ(only(next_kernel(facts)).status, Status::warn);
+  EXPECT_EQ(only(next_kernel(facts)).status, Status::fail);
 }
 
 // The fix
