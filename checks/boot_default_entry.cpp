@@ -125,7 +125,22 @@ Finding nothing_to_judge(std::string subject, std::string summary) {
   return out;
 }
 
+/// What GRUB boots then was not looked at.
+Finding bypassed(const BootMenu& menu) {
+  Finding out = nothing_to_judge(
+      menu.default_path,
+      "GRUB's menu is written in grub.cfg and not made from the boot loader entries, which are all "
+      "that is examined here: what boots is not known.");
+  explain_default(menu, out);
+  out.remedy = Remedy{"",
+                      "Let GRUB boot the entries of /boot/loader/entries: grub2-switch-to-blscfg "
+                      "sets GRUB_ENABLE_BLSCFG=true and writes grub.cfg anew.",
+                      {"grub2-switch-to-blscfg"}};
+  return out;
+}
+
 Finding undetermined(const BootMenu& menu) {
+  if (menu.bypassed) return bypassed(menu);
   Finding out;
   out.subject = menu.default_path;
   out.status = Status::warn;

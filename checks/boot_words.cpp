@@ -66,7 +66,7 @@ bool is_list_key(std::string_view key) {
 
 bool is_device_key(std::string_view key) {
   return key == "root" || key == "resume" || key == "boot" || key == "mount.usr" ||
-         is_list_key(key);
+         key == "rootflags" || is_list_key(key);
 }
 
 bool has_noresume(const std::vector<CmdlineWord>& words) {

@@ -118,9 +118,29 @@ std::string nvme_disks(const Facts& facts) {
   return names;
 }
 
+/// Disks below "/" that are neither virtio-blk nor NVMe: their names change as well, and none of
+/// the checks looks for those.
+std::string foreign_disks(const Facts& facts) {
+  const auto root = facts.storage ? facts.storage->mounted_at("/") : std::nullopt;
+  std::string names;
+  if (!root) return names;
+  for (const std::size_t index : facts.storage->disks_under(*root)) {
+    const BlockDevice& disk = facts.storage->devices[index];
+    if (!disk.is_nvme() && !disk.is_virtio())
+      names += (names.empty() ? "" : ", ") + printable(disk.path);
+  }
+  return names;
+}
+
 Finding supported(const Facts& facts, const Release& release) {
   const std::string name =
       fmt::format("{} {}", printable(release.pretty_name), kernel_names(facts));
+  if (const std::string disks = foreign_disks(facts); !disks.empty())
+    return finding(
+        facts, Status::unknown,
+        fmt::format("{}. Its root file system is on {}, which is no virtio-blk disk: how "
+                    "names of that kind fare on NVMe is not looked at here.",
+                    name, disks));
   const std::string nvme = nvme_disks(facts);
   if (nvme.empty()) return finding(facts, Status::pass, name + ".");
   Finding out =

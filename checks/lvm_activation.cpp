@@ -30,6 +30,7 @@ struct Remarks {
 struct Judgement {
   Remarks line, image;
   bool root_on_lvm = false;
+  bool image_is_gone = false;
   std::string root_name;  // "rl/root", or what root= says
 };
 
@@ -208,6 +209,12 @@ void judge_image(const Facts& facts, const BootEntry& entry, Judgement& judgemen
   const Image* image = image_of(facts, entry);
   if (!image) {
     const auto found = facts.images.find(entry.image_key());
+    // One that is not there is boot.default-entry's and initramfs.readable's to report.
+    if (found != facts.images.end() && (found->second.error().kind == ErrorKind::missing ||
+                                        found->second.error().kind == ErrorKind::wrong_type)) {
+      judgement.image_is_gone = true;
+      return;
+    }
     const std::string why = found == facts.images.end()
                                 ? "the entry has no image that could be read"
                                 : found->second.error().message();
@@ -316,6 +323,12 @@ std::vector<Finding> judge_entry(const Facts& facts, const BootEntry& entry) {
   if (!findings.empty() || !judgement.root_on_lvm) return findings;
   Finding finding;
   finding.subject = entry.id;
+  if (judgement.image_is_gone) {
+    finding.status = Status::skip;
+    finding.summary = fmt::format("The initramfs of the entry is not there: see {}.",
+                                  entry.is_default ? "boot.default-entry" : "initramfs.readable");
+    return {finding};
+  }
   finding.status = Status::pass;
   finding.summary = fmt::format(
       "The initramfs has what it takes to activate root's LV {}, and every "

@@ -170,6 +170,7 @@ void set_default(const std::vector<GrubSite>& sites, const Menu& menu, const std
                  BootMenu& out) {
   DefaultChoice choice = agree(sites, menu.items);
   out.default_path = deciding_file(sites.front());
+  out.bypassed = choice.bypassed;
   out.default_reason = choice.reason;
   if (choice.next && !doubts.empty()) {
     out.default_reason += "; " + doubts;

@@ -198,6 +198,12 @@ Landing land(const Menu& menu, const std::string& wanted, const std::string& sou
   return {menu.bls[at], how};
 }
 
+/// grub.cfg has a menu of its own and none of the boot loader entries.
+bool is_bypassed(const GrubSite& site) {
+  return site.config && !site.config->incomplete && site.config->blscfg_line == 0 &&
+         !site.config->menu_entries.empty();
+}
+
 /// Why nothing can be said; empty when it can.
 std::string obstacle(const GrubSite& site, const DefaultRules& rules) {
   if (!site.environment && site.environment.error().kind != ErrorKind::missing &&
@@ -288,12 +294,12 @@ std::optional<std::size_t> find_menu_item(const std::vector<MenuItem>& items,
 DefaultChoice choose_default(const GrubSite& site, const std::vector<MenuItem>& items) {
   const DefaultRules rules = rules_of(site);
   if (const std::string why = obstacle(site, rules); !why.empty())
-    return {std::nullopt, std::nullopt, why};
+    return {std::nullopt, std::nullopt, why, is_bypassed(site)};
   const Menu menu = whole_menu(site, items);
   const Landing base = land_on_base(site, rules, menu, std::nullopt);
   if (counted_out(site, rules)) {
     const Landing rollback = land(menu, "1", "boot_counter, which has run out,");
-    return {rollback.index, std::nullopt, rollback.reason};
+    return {rollback.index, std::nullopt, rollback.reason, false};
   }
   const std::string next = rules.knows_next_entry ? text_of(site, "next_entry") : "";
   const std::string previous = text_of(site, "prev_saved_entry");

@@ -50,6 +50,7 @@ struct DefaultChoice {
   std::optional<std::size_t> next;   // index into the items; nullopt: it cannot be determined
   std::optional<std::size_t> later;  // what boots after a one-shot choice, when that differs
   std::string reason;
+  bool bypassed = false;  // grub.cfg does not run blscfg: what it boots are not the items
 };
 
 /// The index of the item that a `default` names, as get_entry_number() of grub-core/normal/menu.c

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+"""An entry that is left over from a removed kernel, its image gone: a warning, and nothing is unknown."""
+
+EXPECT = {"lvm.activation": ["pass", "skip"], "initramfs.readable": ["pass", "warn"]}
+EXIT = 0
+
+
+def build(guest):
+    from guest import K2
+
+    guest.add_kernel(K2)
+    del guest.images[K2]
