@@ -26,23 +26,11 @@ struct NamedDevice {
   bool waited_for = false;
 };
 
-/// The value itself, or a piece of it ("block:/dev/vda3", "keyfile:/dev/vdb"), where it ends with
-/// the controller.
+/// A device in the word's value ("block:/dev/vda3", "keyfile:/dev/vdb") that ends with the
+/// controller.
 std::optional<NamedDevice> changing_device(const CmdlineWord& word) {
-  if (!word.value) return std::nullopt;
-  std::string_view rest = *word.value;
-  while (!rest.empty()) {
-    const std::size_t start = rest.find("/dev/");
-    if (start == std::string_view::npos) return std::nullopt;
-    rest.remove_prefix(start);
-    // A by-path name has colons of its own; elsewhere they divide.
-    const std::size_t end =
-        rest.starts_with("/dev/disk/by-path/") ? rest.find_first_of(",") : rest.find_first_of(",:");
-    const std::string_view piece = rest.substr(0, end);
-    if (auto why = why_it_changes(piece)) return NamedDevice{word, std::string(piece), *why, false};
-    if (end == std::string_view::npos) return std::nullopt;
-    rest.remove_prefix(end + 1);
-  }
+  for (std::string& device : device_paths_in(word.value.value_or("")))
+    if (auto why = why_it_changes(device)) return NamedDevice{word, std::move(device), *why, false};
   return std::nullopt;
 }
 

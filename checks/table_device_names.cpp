@@ -21,7 +21,7 @@ Remedy remedy_for(const Facts& facts, const DeviceLine& line, std::string_view f
 
 Finding changing_line(const Facts& facts, const DeviceTable& table, const DeviceLine& line,
                       const std::string& why, std::string_view fix, std::string_view effect) {
-  const Result<std::string> stable = stable_name(facts.storage, line.device);
+  const Result<std::string> stable = stable_name(facts.storage, line);
   Finding finding;
   finding.subject = fmt::format("{}:{}", table.path, line.line);
   finding.status = line.is_optional() ? Status::warn : Status::fail;
@@ -35,10 +35,11 @@ Finding changing_line(const Facts& facts, const DeviceTable& table, const Device
   return finding;
 }
 
-/// A device that an option names, as `x-systemd.requires=/dev/vdb1` or `logdev=/dev/vdb1` do.
-std::vector<std::string> devices_in_options(std::string_view options) {
-  std::vector<std::string> devices;
-  for (const std::string_view option : split_at(options, ',')) {
+/// Devices that the line names beside its own: in an option, as `x-systemd.requires=/dev/vdb1` or
+/// `logdev=/dev/vdb1` do, or in crypttab's key file ("/key:/dev/vdb1").
+std::vector<std::string> other_devices(const DeviceLine& line) {
+  std::vector<std::string> devices = device_paths_in(line.type);
+  for (const std::string_view option : split_at(line.options, ',')) {
     const std::size_t equals = option.find('=');
     if (equals == std::string_view::npos) continue;
     // An order alone: nothing is waited for (systemd.mount(5)).
@@ -46,7 +47,7 @@ std::vector<std::string> devices_in_options(std::string_view options) {
     if (name == "x-systemd.after" || name == "x-systemd.before") continue;
     const std::string_view value = option.substr(equals + 1);
     const std::string unit = device_of_unit(value);
-    if (value.starts_with("/dev/")) devices.emplace_back(value);
+    for (std::string& device : device_paths_in(value)) devices.push_back(std::move(device));
     if (!unit.empty()) devices.push_back(unit);
   }
   return devices;
@@ -58,11 +59,11 @@ Finding changing_option(const DeviceTable& table, const DeviceLine& line, const 
   finding.subject = fmt::format("{}:{}", table.path, line.line);
   finding.status = line.is_optional() ? Status::warn : Status::fail;
   finding.summary = fmt::format(
-      "An option of {} names {}, {}; it does not exist on NVMe, and what "
+      "The line of {} also names {}, {}; it does not exist on NVMe, and what "
       "depends on it fails.",
       line.name, device, why);
-  finding.evidence.push_back({table.path, line.line, line.options, "a name that survives"});
-  finding.remedy = Remedy{"", "name the device by /dev/disk/by-uuid/ in that option", {}};
+  finding.evidence.push_back({table.path, line.line, device, "a name that survives"});
+  finding.remedy = Remedy{"", "name that device by /dev/disk/by-uuid/ there", {}};
   return finding;
 }
 
@@ -89,7 +90,7 @@ std::vector<Finding> judge_device_table(const Facts& facts, const Result<DeviceT
   for (const DeviceLine& line : table->lines) {
     if (const auto why = why_it_changes(line.device))
       findings.push_back(changing_line(facts, *table, line, *why, fix, effect));
-    for (const std::string& device : devices_in_options(line.options)) {
+    for (const std::string& device : other_devices(line)) {
       if (const auto why = why_it_changes(device))
         findings.push_back(changing_option(*table, line, device, *why));
     }

@@ -25,7 +25,7 @@ Result<std::vector<Step>> plan_table(const Facts& facts, const Result<DeviceTabl
                                    [&](const Finding& f) { return f.subject == subject; });
     wanted.insert(wanted.begin(), line->device);
     if (!named || !why_it_changes(line->device)) continue;
-    const Result<std::string> stable = stable_name(facts.storage, line->device);
+    const Result<std::string> stable = stable_name(facts.storage, *line);
     if (!stable) return tl::unexpected(stable.error());
     after.replace(line->offset, line->length, *stable);
     wanted.front() = *stable;

@@ -149,6 +149,8 @@ Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
   report.fix = fix_report(outcome);
   if (options.diff && !plan->empty()) report.fix->message += "\n" + describe_plan(*plan, true);
   if (outcome.exit_code != 0) report.exit_code = outcome.exit_code;
+  if (as_fixed && report.verdict != Verdict::ready)
+    report.fix->message += "\nWhat was asked for is mended; what the report still names is not.";
   return render(shown.facts, report, options, surface);
 }
 

@@ -67,6 +67,33 @@ std::string device_of_unit(std::string_view unit) {
   return {};
 }
 
+std::vector<std::string> device_paths_in(std::string_view value) {
+  std::vector<std::string> paths;
+  while (true) {
+    const std::size_t start = value.find("/dev/");
+    if (start == std::string_view::npos) return paths;
+    value.remove_prefix(start);
+    const std::size_t end =
+        value.starts_with("/dev/disk/by-path/") ? value.find(',') : value.find_first_of(",:");
+    paths.emplace_back(value.substr(0, end));
+    if (end == std::string_view::npos) return paths;
+    value.remove_prefix(end + 1);
+  }
+}
+
+Result<std::string> stable_name(const Result<Storage>& storage, const DeviceLine& line) {
+  if (!line.made_anew) return stable_name(storage, line.device);
+  if (!storage) return tl::unexpected(storage.error());
+  const std::vector<std::size_t> devices = storage->resolve(line.device);
+  if (devices.size() != 1)
+    return fail(ErrorKind::missing, line.device, "leads to no single device of this guest today");
+  const BlockDevice& device = storage->devices[devices.front()];
+  if (device.partuuid.empty())
+    return fail(ErrorKind::missing, line.device,
+                "what is on it is made anew at every boot, and it is no partition with a PARTUUID");
+  return "PARTUUID=" + device.partuuid;
+}
+
 Result<std::string> stable_name(const Result<Storage>& storage, std::string_view spec) {
   if (!storage) return tl::unexpected(storage.error());
   const std::vector<std::size_t> devices = storage->resolve(spec);

@@ -95,6 +95,17 @@ std::string text_at(const std::vector<Field>& fields, std::size_t index) {
   return index < fields.size() ? decode_octal(fields[index].text) : std::string();
 }
 
+/// crypttab(5): swap and tmp format the device after opening it, plain has no header, and a random
+/// key makes what was there before unreadable.
+bool is_made_anew(const DeviceLine& line) {
+  for (const char* key : {"/dev/urandom", "/dev/random", "/dev/hw_random", "/dev/hwrng"})
+    if (line.type == key) return true;
+  const std::vector<std::string_view> options = split_at(line.options, ',');
+  return std::any_of(options.begin(), options.end(), [](std::string_view option) {
+    return option == "swap" || option == "plain" || option == "tmp" || option.starts_with("tmp=");
+  });
+}
+
 }  // namespace
 
 bool DeviceLine::has_option(std::string_view option) const {
@@ -138,6 +149,7 @@ DeviceTable parse_crypttab(std::string path, std::string text) {
     };
     table.lines.push_back(
         {number, raw(1), raw(0), raw(2), raw(3), fields[1].offset, fields[1].text.size()});
+    table.lines.back().made_anew = is_made_anew(table.lines.back());
   });
   return table;
 }

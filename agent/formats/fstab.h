@@ -21,6 +21,7 @@ struct DeviceLine {
   std::string options;  // comma-separated
   std::size_t offset = 0;
   std::size_t length = 0;
+  bool made_anew = false;  // crypttab: a random key or no header, so that no UUID outlives the boot
 
   bool has_option(std::string_view option) const;
   /// Of two options that undo each other the last counts (systemd fstab-util.c
