@@ -202,6 +202,13 @@ std::vector<Finding> run_check(const Facts& facts) {
     judge_entry(facts, entry, judged, findings);
   }
   judge_sources(facts, findings);
+  if (const auto next = next_entry(facts)) {
+    auto finding = resume_finding(facts, *next, false);
+    if (finding && finding->status == Status::warn) {
+      finding->summary += " The entry of the next kernel is made from this line.";
+      findings.push_back(std::move(*finding));
+    }
+  }
   const bool quiet = std::none_of(findings.begin(), findings.end(), [](const Finding& finding) {
     return finding.status != Status::skip;
   });

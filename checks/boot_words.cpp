@@ -2,6 +2,7 @@
 #include "checks/boot_words.h"
 
 #include <algorithm>
+#include <string>
 
 #include "agent/formats/text.h"
 
@@ -44,6 +45,21 @@ std::vector<BootWord> boot_words(const Facts& facts, const BootEntry& entry) {
   add_words(entry.options, entry.options_path.empty() ? entry.path : entry.options_path,
             entry.options_line, words);
   return words;
+}
+
+std::optional<BootEntry> next_entry(const Facts& facts) {
+  if (!facts.boot || facts.boot->entries.empty()) return std::nullopt;
+  for (const CommandLineText& text : facts.command_lines.texts) {
+    if (text.source != CommandLineSource::kernel_cmdline) continue;
+    BootEntry entry = facts.boot->entries[facts.boot->default_index.value_or(0)];
+    entry.id = text.path + ":" + std::to_string(text.line);
+    entry.path = entry.options_path = text.path;
+    entry.options = std::string(text.text());
+    entry.options_line = text.line;
+    entry.is_default = false;
+    return entry;
+  }
+  return std::nullopt;
 }
 
 const BootWord* last_word(const std::vector<BootWord>& words, std::string_view key) {

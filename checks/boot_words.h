@@ -2,6 +2,7 @@
 // The command line as dracut sees it in the initramfs, with the place of each word.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +25,11 @@ struct BootWord {
 /// etc/cmdline.d/*.conf and etc/cmdline of the image, then the kernel's own; getarg takes the last
 /// of a key. The image's words are left out when the image could not be read.
 std::vector<BootWord> boot_words(const Facts& facts, const BootEntry& entry);
+
+/// The next kernel's entry as kernel-install will write it from /etc/kernel/cmdline (EL's
+/// 20-grub.install), with the default entry's image; empty where that file is not there, or where
+/// an entry of today is read from it.
+std::optional<BootEntry> next_entry(const Facts& facts);
 
 /// The last word with that key; nullptr when there is none.
 const BootWord* last_word(const std::vector<BootWord>& words, std::string_view key);

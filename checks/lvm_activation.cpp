@@ -356,6 +356,18 @@ void add_once(Finding finding, std::vector<Finding>& findings) {
     *same = std::move(finding);
 }
 
+/// What is wrong with the command line that the next kernel's entry is made from.
+void add_next_entry(const Facts& facts, std::vector<Finding>& findings) {
+  const std::optional<BootEntry> next = next_entry(facts);
+  if (!next) return;
+  const Judgement judgement = judge(facts, *next);
+  if (judgement.line.faults.empty()) return;
+  Finding finding = from_remarks(next->id, Status::warn, judgement.line.faults);
+  finding.summary += " The entry of the next kernel is made from this line.";
+  finding.remedy = line_remedy(facts, *next, judgement.line);
+  findings.push_back(std::move(finding));
+}
+
 std::vector<Finding> run_lvm_activation(const Facts& facts) {
   if (!facts.boot)
     return {only(Status::unknown,
@@ -367,6 +379,7 @@ std::vector<Finding> run_lvm_activation(const Facts& facts) {
   std::vector<Finding> findings;
   for (const BootEntry& entry : facts.boot->entries)
     for (Finding& finding : judge_entry(facts, entry)) add_once(std::move(finding), findings);
+  add_next_entry(facts, findings);
   if (findings.empty())
     return {only(Status::skip,
                  "Root is not on an LV, and no entry waits for a volume that is not "
