@@ -75,6 +75,14 @@ std::string unknown_check(const Selection& selection) {
   return {};
 }
 
+bool selects_nothing(const Selection& selection) {
+  const auto none_of = [&](std::span<const Check> checks) {
+    return std::none_of(checks.begin(), checks.end(),
+                        [&](const Check& check) { return selection.includes(check.id); });
+  };
+  return none_of(all_checks()) && none_of(after_switch_checks());
+}
+
 std::vector<Finding> run_checks(std::span<const Check> checks, const Facts& facts,
                                 const Selection& selection) {
   std::vector<Finding> all;

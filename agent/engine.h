@@ -21,10 +21,14 @@ struct Selection {
   std::vector<std::string> only;
   std::vector<std::string> skip;
   bool includes(std::string_view check) const;
+  bool is_everything() const { return only.empty() && skip.empty(); }
 };
 
 /// The first id of the selection that is no check's; empty when all are known.
 std::string unknown_check(const Selection& selection);
+
+/// Whether the selection leaves no check of either list.
+bool selects_nothing(const Selection& selection);
 
 /// Findings of every selected check of a list, in its order.
 std::vector<Finding> run_checks(std::span<const Check> checks, const Facts& facts,

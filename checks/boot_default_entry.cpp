@@ -129,13 +129,15 @@ Finding nothing_to_judge(std::string subject, std::string summary) {
 Finding bypassed(const BootMenu& menu) {
   Finding out = nothing_to_judge(
       menu.default_path,
-      "GRUB's menu is written in grub.cfg and not made from the boot loader entries, which are all "
-      "that is examined here: what boots is not known.");
+      "What GRUB boots by itself is none of the boot loader entries, and they are all that is "
+      "examined here.");
   explain_default(menu, out);
   out.remedy = Remedy{"",
-                      "Let GRUB boot the entries of /boot/loader/entries: grub2-switch-to-blscfg "
-                      "sets GRUB_ENABLE_BLSCFG=true and writes grub.cfg anew.",
-                      {"grub2-switch-to-blscfg"}};
+                      "Let GRUB boot one of the entries of /boot/loader/entries: grubby "
+                      "--set-default, and where grub.cfg has a menu of its own, "
+                      "grub2-switch-to-blscfg.",
+                      {"grubby", "--set-default", "/boot/vmlinuz-VERSION"}};
+  if (const BootEntry* sound = sound_entry(menu)) out.remedy->command[2] = sound->linux_path;
   return out;
 }
 

@@ -85,7 +85,7 @@ std::optional<Finding> not_opened(const BootImage& boot_image) {
         fmt::format("The initramfs of {} is not there ({}): see {}.", boot_image.whose(),
                     error.message(),
                     boot_image.decisive ? "boot.default-entry" : "initramfs.readable"));
-  return finding_on(boot_image, Status::unknown,
+  return finding_on(boot_image, boot_image.doubt(),
                     fmt::format("The initramfs of {} could not be read: {}.", boot_image.whose(),
                                 error.message()));
 }

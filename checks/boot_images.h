@@ -24,6 +24,9 @@ struct BootImage {
 
   /// The status of a fault in it.
   Status fault() const { return decisive ? Status::fail : Status::warn; }
+  /// The status of what cannot be told about it: of an image that does not boot by itself it
+  /// decides nothing.
+  Status doubt() const { return decisive ? Status::unknown : Status::warn; }
   /// "the default entry", "entry X", "rescue entry X".
   std::string whose() const;
 };

@@ -95,6 +95,10 @@ const Image* image_of(const Facts& facts, const BootEntry& entry) {
   return found != facts.images.end() && found->second ? &*found->second : nullptr;
 }
 
+Status doubt_status(const BootMenu& menu, const BootEntry& entry) {
+  return fault_status(menu, entry) == Status::fail ? Status::unknown : Status::warn;
+}
+
 Status fault_status(const BootMenu& menu, const BootEntry& entry) {
   return !menu.default_index || entry.is_default ? Status::fail : Status::warn;
 }

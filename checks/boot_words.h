@@ -56,4 +56,7 @@ const Image* image_of(const Facts& facts, const BootEntry& entry);
 /// not known), else a warning.
 Status fault_status(const BootMenu& menu, const BootEntry& entry);
 
+/// The same for what cannot be told: unknown, else a warning.
+Status doubt_status(const BootMenu& menu, const BootEntry& entry);
+
 }  // namespace preflight

@@ -73,6 +73,8 @@ struct Case {
   const BootImage& boot_image;
   Status fault;
 
+  Status doubt() const { return fault == Status::fail ? Status::unknown : Status::warn; }
+
   std::string whose() const {
     if (entry.is_default) return "the default entry";
     return fmt::format("{} {}", entry.rescue ? "rescue entry" : "entry", printable(entry.id));
@@ -203,7 +205,7 @@ Finding blocked(const Case& judged, const LoadVerdict& verdict) {
 
 Finding unclear(const Case& judged, const LoadVerdict& verdict) {
   Finding finding = judged.finding(
-      Status::unknown,
+      judged.doubt(),
       fmt::format("Whether nvme would load in the initramfs of {} cannot be told without running "
                   "the command \"{}\".",
                   judged.whose(), printable(verdict.doubts.front().text)));
@@ -252,7 +254,7 @@ Finding judge_image(const Case& judged, const Image& image) {
   if (!request.builtin) {
     if (const std::string gap = unseen(image, conf, state); !gap.empty())
       return judged.finding(
-          Status::unknown,
+          judged.doubt(),
           fmt::format("Whether something in the initramfs of {} keeps nvme from loading cannot be "
                       "told: {}.",
                       judged.whose(), printable(gap)));

@@ -247,7 +247,7 @@ Finding judge(const Facts& facts, const BootImage& boot_image) {
   const Waits waits = find_waits(boot_image, image);
   if (!waits.found.empty()) return waiting(facts, boot_image, waits);
   if (const std::string gap = unseen(image, waits); !gap.empty())
-    return finding_on(boot_image, Status::unknown,
+    return finding_on(boot_image, boot_image.doubt(),
                       fmt::format("Whether the initramfs of {} waits for a device that goes away "
                                   "cannot be told: {}.",
                                   boot_image.whose(), printable(gap)));

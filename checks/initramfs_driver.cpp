@@ -93,7 +93,7 @@ Judgement judge_driver(const Facts& facts, const BootImage& boot_image, const Im
 
 Finding without_image(const Facts& facts, const BootImage& boot_image) {
   if (!facts.kernels || boot_image.kernel.empty())
-    return finding_on(boot_image, Status::unknown,
+    return finding_on(boot_image, boot_image.doubt(),
                       fmt::format("{} names no initrd, and what is built into its kernel is not "
                                   "known.",
                                   boot_image.path));
@@ -117,7 +117,7 @@ Finding without_image(const Facts& facts, const BootImage& boot_image) {
 
 Finding cannot_tell(const BootImage& boot_image, std::string_view why) {
   return finding_on(
-      boot_image, Status::unknown,
+      boot_image, boot_image.doubt(),
       fmt::format("Whether the initramfs of {} brings the nvme driver cannot be told: "
                   "{}.",
                   boot_image.whose(), why));

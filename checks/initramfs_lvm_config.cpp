@@ -433,6 +433,7 @@ Finding judge_entry(const Facts& facts, const BootImage& boot_image, const BootE
     finding.summary = fmt::format(
         "Whether LVM in the initramfs of {} would find root's PV on NVMe cannot be told: {}.",
         boot_image.whose(), judgement.summary);
+    finding.status = doubt_status(*facts.boot, entry);
     return finding;
   }
   finding.status = fault_status(*facts.boot, entry);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "agent/check.h"
+#include "agent/formats/text.h"
 #include "checks/boot_images.h"
 
 namespace preflight {
@@ -17,9 +18,13 @@ bool is_early(const std::string& name) {
 }
 
 /// What keeps the kernel from getting an initramfs out of it; empty when nothing does.
-std::string fault_of(const Image& image) {
+std::string fault_of(const Image& image, const std::string& kernel) {
   if (image.damage) return "it is damaged";
   if (image.segments.empty() || image.files.empty()) return "it is empty";
+  for (const ImageSegment& segment : image.segments)
+    if (!kernel_unpacks(kernel, segment.compression))
+      return fmt::format("kernel {} does not unpack {}", printable(kernel),
+                         to_string(segment.compression));
   const bool early_only = std::all_of(image.files.begin(), image.files.end(),
                                       [](const auto& file) { return is_early(file.first); });
   return early_only ? "it holds early microcode and nothing else" : "";
@@ -55,12 +60,12 @@ Finding judge(const Facts& facts, const BootImage& boot_image) {
                                                "its files lie packed in {}, which this tool "
                                                "does not look into",
                                                image.opaque_parts.front());
-    return finding_on(boot_image, Status::unknown,
+    return finding_on(boot_image, boot_image.doubt(),
                       fmt::format("The initramfs of {} could not be read whole: {}. The kernel may "
                                   "well boot it, but what it holds cannot be told.",
                                   boot_image.whose(), why));
   }
-  const std::string fault = fault_of(image);
+  const std::string fault = fault_of(image, boot_image.kernel);
   if (fault.empty())
     return finding_on(boot_image, Status::pass,
                       fmt::format("The initramfs of {} unpacks to its end: {} files.",

@@ -40,7 +40,7 @@ Finding judge(const Facts& facts, const BootImage& boot_image) {
         boot_image, Status::pass,
         fmt::format("The initramfs of {} still boots from the virtio disk.", boot_image.whose()));
   if (boot_image.kernel.empty() || image.may_hold_more() || missing.empty())
-    return finding_on(boot_image, Status::unknown,
+    return finding_on(boot_image, boot_image.doubt(),
                       fmt::format("Whether the initramfs of {} still boots from the virtio disk "
                                   "cannot be told: it could not be looked into whole.",
                                   boot_image.whose()));

@@ -300,7 +300,7 @@ std::optional<Finding> worst_of(const Facts& facts, const BootEntry& entry, std:
   if (!remarks.faults.empty())
     return from_remarks(std::move(subject), fault_status(*facts.boot, entry), remarks.faults);
   if (!remarks.doubts.empty())
-    return from_remarks(std::move(subject), Status::unknown, remarks.doubts);
+    return from_remarks(std::move(subject), doubt_status(*facts.boot, entry), remarks.doubts);
   if (!remarks.cautions.empty())
     return from_remarks(std::move(subject), Status::warn, remarks.cautions);
   return std::nullopt;
@@ -311,13 +311,13 @@ std::vector<Finding> judge_entry(const Facts& facts, const BootEntry& entry) {
   const Judgement judgement = judge(facts, entry);
   std::vector<Finding> findings;
   if (auto finding = worst_of(facts, entry, entry.id, judgement.line)) {
-    if (finding->status != Status::unknown)
+    if (!judgement.line.faults.empty() || judgement.line.doubts.empty())
       finding->remedy = line_remedy(facts, entry, judgement.line);
     findings.push_back(std::move(*finding));
   }
   const std::string image = entry.image_key().empty() ? entry.path : entry.image_key();
   if (auto finding = worst_of(facts, entry, image, judgement.image)) {
-    if (finding->status != Status::unknown) finding->remedy = image_remedy(facts, entry);
+    if (!judgement.image.faults.empty()) finding->remedy = image_remedy(facts, entry);
     findings.push_back(std::move(*finding));
   }
   if (!findings.empty() || !judgement.root_on_lvm) return findings;

@@ -220,8 +220,9 @@ Finding finding_of(const Facts& facts, const BootEntry& entry, Verdict verdict,
                    std::vector<Evidence> evidence) {
   Finding finding;
   finding.subject = entry.id;
-  finding.status =
-      verdict.status == Status::fail ? fault_status(*facts.boot, entry) : verdict.status;
+  finding.status = verdict.status == Status::fail      ? fault_status(*facts.boot, entry)
+                   : verdict.status == Status::unknown ? doubt_status(*facts.boot, entry)
+                                                       : verdict.status;
   finding.summary = std::move(verdict.summary);
   finding.evidence = std::move(evidence);
   if (verdict.status != Status::fail) return finding;

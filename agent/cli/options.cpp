@@ -133,6 +133,8 @@ std::variant<Options, Answered> parse_options(int argc, const char* const* argv)
   if (app.count("--measure") > 0) options.mode = Mode::measure;
   if (const std::string id = unknown_check(options.selection); !id.empty())
     return Answered{usage_error, "", fmt::format("nvme-preflight: no check is called '{}'\n", id)};
+  if (selects_nothing(options.selection))
+    return Answered{usage_error, "", "nvme-preflight: --only and --skip leave no check to run\n"};
   return options;
 }
 

@@ -183,6 +183,7 @@ void set_default(const std::vector<GrubSite>& sites, const Menu& menu, const std
   const std::optional<std::size_t> later = entry_of(choice.later);
   if (choice.next && (!next || (choice.later && !later))) {
     out.default_reason += "; that is a unified kernel image";
+    out.bypassed = true;
     return;
   }
   out.default_index = next;

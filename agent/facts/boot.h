@@ -39,7 +39,7 @@ struct BootMenu {
   std::vector<BootEntry> entries;            // in menu order: index 0 is what GRUB shows first
   std::optional<std::size_t> default_index;  // of what boots next
   std::string default_reason;                // how the default was found, or why it could not be
-  bool bypassed = false;                     // GRUB's menu is not made of these entries
+  bool bypassed = false;                     // what boots is known to be none of these entries
   std::string default_path;                  // the file that decides: grubenv or grub.cfg
   std::vector<Error> notes;                  // entries left out and odd lines, with file and line
   std::vector<std::string> unified_kernel_images;  // guest paths, or as an entry names them

@@ -87,10 +87,11 @@ class EntryBuilder {
     }
     entry.options = options.value_or("");
     const std::size_t used = grub_command_length(entry.options);
-    if (used == entry.options.size()) return;
-    note(file, entry.options_line,
-         "GRUB ends the command line before \"" + printable(entry.options.substr(used, 40)) + "\"");
-    entry.options.resize(used);
+    if (used != entry.options.size())
+      note(file, entry.options_line,
+           "GRUB ends the command line before \"" + printable(entry.options.substr(used, 40)) +
+               "\"");
+    entry.options = grub_command_line(std::string_view(entry.options).substr(0, used));
   }
 
   void read_linux(const BlsField& field, BootEntry& entry) const {

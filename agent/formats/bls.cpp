@@ -188,6 +188,55 @@ std::size_t grub_command_length(std::string_view text) {
   return text.size();
 }
 
+namespace {
+
+/// The words of a line of GRUB's script, unquoted. In double quotes a backslash stays unless it
+/// stands before '"', '$' or itself.
+std::vector<std::string> script_words(std::string_view text) {
+  std::vector<std::string> words;
+  std::optional<std::string> word;
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote == 0 && is_blank(c)) {
+      if (word) words.push_back(std::move(*word));
+      word.reset();
+      continue;
+    }
+    if (!word) word.emplace();
+    const char next = i + 1 < text.size() ? text[i + 1] : 0;
+    const bool escapes =
+        c == '\\' && quote != '\'' && (quote == 0 || next == '"' || next == '$' || next == '\\');
+    if (escapes) {
+      if (next != 0) *word += text[++i];
+    } else if (quote != 0 ? c == quote : c == '"' || c == '\'') {
+      quote = quote != 0 ? 0 : c;
+    } else {
+      *word += c;
+    }
+  }
+  if (word) words.push_back(std::move(*word));
+  return words;
+}
+
+}  // namespace
+
+std::string grub_command_line(std::string_view options) {
+  if (options.find_first_of("\"'\\") == std::string_view::npos) return std::string(options);
+  std::string line;
+  for (const std::string& word : script_words(options)) {
+    if (!line.empty()) line += ' ';
+    const bool blank = word.find(' ') != std::string::npos;
+    if (blank) line += '"';
+    for (const char c : word) {
+      if (c == '"' || c == '\'' || c == '\\') line += '\\';
+      line += c;
+    }
+    if (blank) line += '"';
+  }
+  return line;
+}
+
 std::vector<std::size_t> bls_menu_order(const std::vector<BlsSortKey>& keys, bool el8) {
   const bool by_version = el8 && std::all_of(keys.begin(), keys.end(), [](const BlsSortKey& key) {
                             return key.version.has_value();

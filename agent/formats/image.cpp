@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -255,6 +256,16 @@ bool is_module_configuration(std::string_view name) {
 }
 
 }  // namespace
+
+bool kernel_unpacks(std::string_view kernel_release, Compression compression) {
+  if (compression != Compression::zstd) return true;
+  int major = 0, minor = 0;
+  const char* const end = kernel_release.data() + kernel_release.size();
+  const auto [dot, error] = std::from_chars(kernel_release.data(), end, major);
+  if (error != std::errc() || dot == end || *dot != '.') return true;
+  if (std::from_chars(dot + 1, end, minor).ec != std::errc()) return true;
+  return major > 5 || (major == 5 && minor >= 9);
+}
 
 bool Image::may_hold_more() const {
   return !opaque_parts.empty() || (damage && damage->kind != ErrorKind::malformed);

@@ -70,6 +70,10 @@ class Image {
   std::vector<std::string> list(std::string_view directory) const;
 };
 
+/// Whether a kernel of that release unpacks such an initramfs. zstd came with 5.9 (usr/Kconfig,
+/// RD_ZSTD), and EL 8's 4.18 has not got it (facts: its configuration has the six others).
+bool kernel_unpacks(std::string_view kernel_release, Compression compression);
+
 struct ImageLimits {
   std::uint64_t unpacked_bytes = std::uint64_t{4} << 30;  // a decompression bomb stops here
   std::uint64_t entries = 500000;

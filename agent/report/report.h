@@ -24,6 +24,7 @@ struct FixReport {
 struct Report {
   Verdict verdict = Verdict::unknown;
   int exit_code = 3;
+  bool partial = false;       // --only or --skip: not every check was run
   bool after_switch = false;  // --verify: `ready` means that what was promised came true
   std::vector<Finding> findings;
   std::optional<FixReport> fix;

@@ -243,6 +243,12 @@ std::string verdict_text(const Report& report, const TextStyle& style) {
   if (report.after_switch) return verified_text(report, style);
   switch (report.verdict) {
     case Verdict::ready:
+      if (report.partial)
+        return paint(style, "PASSED", "32;1") +
+               fmt::format(
+                   ": the chosen checks pass{}. The others were not run, so this says "
+                   "nothing of the next boot.\n",
+                   with_warnings(report));
       return paint(style, "READY", "32;1") +
              fmt::format(": with its disk as NVMe this guest is expected to boot{}.\n",
                          with_warnings(report)) +

@@ -181,6 +181,10 @@ std::vector<std::string> verify_new_image(const Image* old, const Image& fresh,
   if (fresh.damage) return {fresh.damage->message()};
   if (fresh.may_hold_more())
     return {"a part of it cannot be looked into, so it cannot be verified"};
+  for (const ImageSegment& segment : fresh.segments)
+    if (!kernel_unpacks(kernel.version, segment.compression))
+      return {fmt::format("kernel {} does not unpack {}: set compress=\"gzip\" for dracut",
+                          printable(kernel.version), to_string(segment.compression))};
   check_driver(fresh, kernel, faults);
   if (!old) return faults;
   const DriverState before = driver_state(*old, kernel.version, "virtio_blk", kernel.builtin);

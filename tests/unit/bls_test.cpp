@@ -156,5 +156,18 @@ TEST(Bls, EntriesThatCannotBeToldApart) {
   EXPECT_FALSE(bls_same_place({"m-5.14.0-1", ""}, {"m-5.14.0-2", ""}, false));
 }
 
+TEST(GrubCommandLine, WordsLoseTheirQuotesAndBackslashes) {
+  const auto line = [](const char* options) { return grub_command_line(options); };
+  EXPECT_EQ(line("root=UUID=1  ro"), "root=UUID=1  ro");
+  EXPECT_EQ(line("'modprobe.blacklist=nvme' ro"), "modprobe.blacklist=nvme ro");
+  EXPECT_EQ(line("resume='/dev/vda4'"), "resume=/dev/vda4");
+  EXPECT_EQ(line("\"modprobe.blacklist\"=nvme"), "modprobe.blacklist=nvme");
+  EXPECT_EQ(line("modprobe.blacklist=nv\\me"), "modprobe.blacklist=nvme");
+  EXPECT_EQ(line("dyndbg=\"file x +p\" ro"), "\"dyndbg=file x +p\" ro");
+  EXPECT_EQ(line("a=\"b\\c\\\"\" '\\'"), "a=b\\\\c\\\" \\\\");
+  EXPECT_EQ(line("'' x"), "x");
+  EXPECT_EQ(line("'open"), "open");
+}
+
 }  // namespace
 }  // namespace preflight

@@ -190,8 +190,24 @@ TEST_F(InitramfsChecks, AMissingFileIsReportedOnce) {
   EXPECT_EQ(readable(1).status, Status::warn);
   EXPECT_EQ(driver(1).status, Status::skip);
   set(1, fail(ErrorKind::denied, "/boot/i.img", "cannot open"));
+  EXPECT_EQ(readable(1).status, Status::warn) << "what does not boot by itself decides nothing";
+  EXPECT_EQ(driver(1).status, Status::warn);
+  facts_.boot->default_index.reset();
   EXPECT_EQ(readable(1).status, Status::unknown);
-  EXPECT_EQ(driver(1).status, Status::unknown);
+}
+
+TEST_F(InitramfsChecks, ACompressionThatTheKernelDoesNotKnow) {
+  image().segments.back().compression = Compression::zstd;
+  EXPECT_EQ(readable().status, Status::pass);
+  add("4.18.0-553.el8_10.x86_64", image_for("4.18.0-553.el8_10.x86_64"));
+  image(1).segments.back().compression = Compression::zstd;
+  EXPECT_EQ(readable(1).status, Status::warn);
+  EXPECT_THAT(readable(1).summary, HasSubstr("does not unpack zstd"));
+  for (const char* kernel : {"5.8.0", "4.18.0-1.el8", "5.8"})
+    EXPECT_FALSE(kernel_unpacks(kernel, Compression::zstd)) << kernel;
+  for (const char* kernel : {"5.9.0", "5.14.0-1.el9", "6.12.0", "10.1", "", "x", "5"})
+    EXPECT_TRUE(kernel_unpacks(kernel, Compression::zstd)) << kernel;
+  EXPECT_TRUE(kernel_unpacks("4.18.0", Compression::lz4_legacy));
 }
 
 TEST_F(InitramfsChecks, WithoutAnInitrdTheDriverHasToBeBuiltin) {
@@ -215,7 +231,8 @@ TEST_F(InitramfsChecks, RescueEntriesUseTheKernelOfTheirImage) {
   Image two = image_for(k1);
   two.files.merge(image_for(k2).files);
   set(1, two);
-  EXPECT_EQ(driver(1).status, Status::unknown);
+  EXPECT_EQ(driver(1).status, Status::warn);
+  EXPECT_THAT(driver(1).summary, HasSubstr("cannot be told"));
 }
 
 TEST_F(InitramfsChecks, RemediesThatWouldNotHelpAreNotOffered) {
