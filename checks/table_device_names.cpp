@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "agent/facts/stable_name.h"
 #include "agent/formats/text.h"
 
@@ -67,6 +70,42 @@ Finding changing_option(const DeviceTable& table, const DeviceLine& line, const 
   return finding;
 }
 
+/// A tag that today leads to no device, or to several.
+/// That is so on any controller; but which of several is taken may change with it.
+std::optional<Finding> doubtful_tag(const Facts& facts, const DeviceTable& table,
+                                    const DeviceLine& line) {
+  const SpecKind kind = parse_device_spec(line.device).kind;
+  const bool is_tag = kind == SpecKind::uuid || kind == SpecKind::label ||
+                      kind == SpecKind::partuuid || kind == SpecKind::partlabel;
+  if (!is_tag || line.is_optional() || line.made_anew || !facts.storage) return std::nullopt;
+  const Storage& storage = *facts.storage;
+  const bool complete =
+      storage.mounted_at("/") &&
+      std::none_of(storage.devices.begin(), storage.devices.end(),
+                   [](const BlockDevice& device) { return device.probe_error.has_value(); });
+  const std::vector<std::size_t> found = storage.resolve(line.device);
+  const bool one_btrfs =
+      !found.empty() && std::all_of(found.begin(), found.end(), [&](std::size_t i) {
+        return storage.devices[i].fstype == "btrfs";
+      });
+  // A listing given with --lsblk may be of before the line was written.
+  const bool none_is_sure = complete && facts.live;
+  if (found.size() == 1 || one_btrfs || (found.empty() && !none_is_sure)) return std::nullopt;
+  Finding finding;
+  finding.subject = fmt::format("{}:{}", table.path, line.line);
+  finding.status = Status::warn;
+  finding.summary =
+      found.empty() ? fmt::format(
+                          "{} ({}) leads to no device of this guest: the boot waits for it, on any "
+                          "controller.",
+                          line.device, line.name)
+                    : fmt::format("{} ({}) leads to {} devices: which of them is taken is chance.",
+                                  line.device, line.name, found.size());
+  finding.evidence.push_back({table.path, line.line, line.device, "one device"});
+  finding.remedy = Remedy{"", "name one device that is there, or add nofail", {"blkid"}};
+  return finding;
+}
+
 Finding whole_table(std::string_view path, Status status, std::string summary) {
   Finding finding;
   finding.subject = std::string(path);
@@ -90,6 +129,7 @@ std::vector<Finding> judge_device_table(const Facts& facts, const Result<DeviceT
   for (const DeviceLine& line : table->lines) {
     if (const auto why = why_it_changes(line.device))
       findings.push_back(changing_line(facts, *table, line, *why, fix, effect));
+    if (auto finding = doubtful_tag(facts, *table, line)) findings.push_back(std::move(*finding));
     for (const std::string& device : other_devices(line)) {
       if (const auto why = why_it_changes(device))
         findings.push_back(changing_option(*table, line, device, *why));
