@@ -19,8 +19,12 @@ namespace {
 constexpr int usage_error = 2;
 constexpr int refused = 4;
 
+/// Lines stay lines; what else they hold is made safe.
 std::string complaint(std::string_view text) {
-  return fmt::format("nvme-preflight: {}\n", printable(text));
+  std::string out;
+  for (const std::string_view line : split_lines(text))
+    out += fmt::format("{}{}\n", out.empty() ? "nvme-preflight: " : "  ", printable(line));
+  return out;
 }
 
 struct Examined {
