@@ -118,8 +118,8 @@ Reply refuse(const Examined& examined, const std::string& why, const Options& op
 
 Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
   if (!options.dry_run) {
-    Result<std::vector<Kernel>> none = std::vector<Kernel>{};
-    const TransactionPorts ports = real_ports(guest, none, nullptr, surface.progress, surface.stop);
+    const TransactionPorts ports =
+        real_ports(guest, nullptr, nullptr, surface.progress, surface.stop);
     const FixOutcome recovered = recover(guest, ports);
     if (recovered.exit_code != 0) return {recovered.exit_code, "", complaint(recovered.message)};
   }
@@ -136,10 +136,9 @@ Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
     checked_again = true;
     return remaining_reasons(asked, fresh.findings);
   };
-  const TransactionPorts base =
-      real_ports(guest, examined.facts.kernels, recheck, surface.progress, surface.stop);
-  TransactionPorts ports = base;
-  if (examined.facts.lvm.devices_file) ports.devices_file = examined.facts.lvm.devices_file->path;
+  TransactionPorts ports =
+      real_ports(guest, &examined.facts, recheck, surface.progress, surface.stop);
+  ports.build_timeout = options.time_limit;
   const FixOutcome outcome = apply(guest, *plan, ports);
 
   const bool as_fixed = outcome.state == FixOutcome::State::applied && checked_again;
@@ -152,8 +151,8 @@ Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
 }
 
 Reply put_back(const Guest& guest, const Options& options, const Surface& surface) {
-  Result<std::vector<Kernel>> none = std::vector<Kernel>{};
-  const TransactionPorts ports = real_ports(guest, none, nullptr, surface.progress, surface.stop);
+  const TransactionPorts ports =
+      real_ports(guest, nullptr, nullptr, surface.progress, surface.stop);
   const FixOutcome outcome = undo(guest, options.run, ports);
   const Examined examined = examine(guest, options);
   Report report = report_of(examined, options);
