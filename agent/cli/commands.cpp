@@ -24,8 +24,12 @@ constexpr int usage_error = 2;
 constexpr int could_not_tell = 3;
 constexpr int refused = 4;
 
+/// Lines stay lines; what else they hold is made safe.
 std::string complaint(std::string_view text) {
-  return fmt::format("nvme-preflight: {}\n", printable(text));
+  std::string out;
+  for (const std::string_view line : split_lines(text))
+    out += fmt::format("{}{}\n", out.empty() ? "nvme-preflight: " : "  ", printable(line));
+  return out;
 }
 
 struct Examined {
@@ -120,8 +124,8 @@ Reply refuse(const Examined& examined, const std::string& why, const Options& op
 
 Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
   if (!options.dry_run) {
-    Result<std::vector<Kernel>> none = std::vector<Kernel>{};
-    const TransactionPorts ports = real_ports(guest, none, nullptr, surface.progress, surface.stop);
+    const TransactionPorts ports =
+        real_ports(guest, nullptr, nullptr, surface.progress, surface.stop);
     const FixOutcome recovered = recover(guest, ports);
     if (recovered.exit_code != 0) return {recovered.exit_code, "", complaint(recovered.message)};
   }
@@ -138,10 +142,9 @@ Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
     checked_again = true;
     return remaining_reasons(asked, fresh.findings);
   };
-  const TransactionPorts base =
-      real_ports(guest, examined.facts.kernels, recheck, surface.progress, surface.stop);
-  TransactionPorts ports = base;
-  if (examined.facts.lvm.devices_file) ports.devices_file = examined.facts.lvm.devices_file->path;
+  TransactionPorts ports =
+      real_ports(guest, &examined.facts, recheck, surface.progress, surface.stop);
+  ports.build_timeout = options.time_limit;
   const FixOutcome outcome = apply(guest, *plan, ports);
 
   const bool as_fixed = outcome.state == FixOutcome::State::applied && checked_again;
@@ -156,8 +159,8 @@ Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
 }
 
 Reply put_back(const Guest& guest, const Options& options, const Surface& surface) {
-  Result<std::vector<Kernel>> none = std::vector<Kernel>{};
-  const TransactionPorts ports = real_ports(guest, none, nullptr, surface.progress, surface.stop);
+  const TransactionPorts ports =
+      real_ports(guest, nullptr, nullptr, surface.progress, surface.stop);
   const FixOutcome outcome = undo(guest, options.run, ports);
   const Examined examined = examine(guest, options);
   Report report = report_of(examined, options);

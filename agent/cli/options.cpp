@@ -15,6 +15,7 @@ namespace preflight {
 namespace {
 
 constexpr int usage_error = 2;
+constexpr int longest_time_limit = 24 * 60 * 60;  // seconds
 
 constexpr const char* description =
     "Rehearses the boot of this Rocky Linux (EL 8/9/10) guest for the day its disk is switched "
@@ -77,6 +78,13 @@ void add_modes(CLI::App& app, Options& options, bool& check, bool& fix, bool& ru
   app.add_flag("--dry-run", options.dry_run, "with --fix: say what would be done, do nothing")
       ->needs(fix_flag);
   app.add_flag("--diff", options.diff, "with --fix: show the edits as a diff")->needs(fix_flag);
+  app.add_option_function<int>(
+         "--time-limit",
+         [&options](int seconds) { options.time_limit = std::chrono::seconds(seconds); },
+         "with --fix: how long dracut may take for one image (900)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, longest_time_limit))
+      ->needs(fix_flag);
 }
 
 void add_common(CLI::App& app, Options& options) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <variant>
@@ -22,6 +23,7 @@ struct Options {
   Selection selection;
   bool dry_run = false;
   bool diff = false;
+  std::chrono::seconds time_limit{15 * 60};  // for each image that dracut builds
   bool json = false;
   bool strict = false;
   bool quiet = false;

@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "agent/guest/descendants.h"
 #include "agent/guest/fd.h"
 
 namespace preflight {
@@ -48,9 +49,14 @@ int enter_chroot() {
 }
 
 int show_overlays(const std::vector<Overlay>& overlays) {
-  for (const Overlay& overlay : overlays)
-    if (::mount(overlay.shown.c_str(), overlay.over.c_str(), nullptr, MS_BIND, nullptr) != 0)
+  for (const Overlay& overlay : overlays) {
+    const char* const over = overlay.over.c_str();
+    if (::mount(overlay.shown.c_str(), over, nullptr, MS_BIND, nullptr) != 0) return errno;
+    // A bind mount takes its flags only when it is mounted again (mount(2)).
+    if (overlay.shown == overlay.over &&
+        ::mount(nullptr, over, nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) != 0)
       return errno;
+  }
   return 0;
 }
 
@@ -133,6 +139,7 @@ Result<CommandOutput> run_in_guest(const Guest& guest, Command command,
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno(errno, "", "make a pipe");
   const Fd reading(ends[0]);
+  const Descendants descendants;
   const StopWatch stop_watch(Fd(ends[1]), stop);
   command.in_child = [root = guest.root.fd(), live = guest.live, control = ends[0], &overlays] {
     const int error = enter_namespace(root, live, overlays);

@@ -20,10 +20,17 @@ struct Overlay {
   std::string over;
 };
 
+/// The overlay that keeps a file as it is: the program can neither write to it nor rename or remove
+/// it.
+inline Overlay kept_as_it_is(const std::string& path) {
+  return {path, path};
+}
+
 /// Runs `command` (argv[0] and all paths as the guest has them). Everything it started is killed
-/// when this process ends, however that happens, and when `*stop` becomes true (then the exit
-/// status is 128 + SIGKILL). Errors: those of run(), denied or io when the namespace, a mount or
-/// the chroot fails, wrong_type when the guest has no /proc, /sys or /dev directory.
+/// when it ends, when its time is up, when this process ends, however that happens, and when
+/// `*stop` becomes true (then the exit status is 128 + SIGKILL). Errors: those of run(), denied or
+/// io when the namespace, a mount or the chroot fails, wrong_type when the guest has no /proc, /sys
+/// or /dev directory.
 Result<CommandOutput> run_in_guest(const Guest& guest, Command command,
                                    const std::vector<Overlay>& overlays,
                                    const std::atomic<bool>* stop);

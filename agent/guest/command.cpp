@@ -38,6 +38,8 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 [[noreturn]] void become(const Command& command, char* const* argv, char* const* environment,
                          const std::array<int, 3>& standard, int report) {
   ::setpgid(0, 0);
+  // What is ignored stays ignored across execve(2), and a "yes | head" would never end.
+  ::signal(SIGPIPE, SIG_DFL);
   int error = 0;
   for (int target = 0; target < 3; ++target)
     if (::dup2(standard[static_cast<std::size_t>(target)], target) < 0) error = errno;
@@ -50,21 +52,47 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   ::_exit(127);
 }
 
+struct Limit {
+  std::size_t cap;
+  Keep keep;
+};
+
+void cut_to(Limit limit, std::string& text, bool& cut) {
+  if (text.size() <= limit.cap) return;
+  cut = true;
+  if (limit.keep == Keep::end) {
+    text.erase(0, text.size() - limit.cap);
+  } else {
+    text.resize(limit.cap);
+  }
+}
+
 /// Appends what is there to read; false at the end of the stream.
-bool drain(int fd, std::string& into, std::size_t cap, bool& cut) {
+bool drain(int fd, std::string& into, Limit limit, bool& cut) {
   char buffer[16384];
   const ssize_t got = ::read(fd, buffer, sizeof buffer);
   if (got < 0) return errno == EINTR || errno == EAGAIN;
   if (got == 0) return false;
-  const std::size_t room = cap > into.size() ? cap - into.size() : 0;
-  const auto length = static_cast<std::size_t>(got);
-  into.append(buffer, std::min(room, length));
-  cut = cut || length > room;
+  into.append(buffer, static_cast<std::size_t>(got));
+  // Erasing at the front of a string moves the rest: not at every read.
+  const std::size_t slack = limit.keep == Keep::end ? limit.cap : 0;
+  if (into.size() > limit.cap + slack) cut_to(limit, into, cut);
   return true;
 }
 
-/// Feeds stdin and collects both outputs until they close or the time is up.
-void talk(const Command& command, Fd to_child, Fd from_out, Fd from_err, CommandOutput& output) {
+/// Whether the child is a zombie: its pid, and its group's, are then still its own.
+bool has_ended(pid_t child) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == child;
+}
+
+/// Feeds stdin and collects both outputs until they close, the child has ended and they are quiet,
+/// or the time is up.
+void talk(const Command& command, pid_t child, Fd to_child, Fd from_out, Fd from_err,
+          CommandOutput& output) {
+  constexpr long long quiet_ms = 100;
+  const Limit limit{command.output_cap, command.keep};
   const auto deadline = Clock::now() + command.timeout;
   std::size_t fed = 0;
   if (command.input.empty()) to_child = Fd();
@@ -73,13 +101,14 @@ void talk(const Command& command, Fd to_child, Fd from_out, Fd from_err, Command
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
     if (left <= 0) {
       output.timed_out = true;
-      return;
+      break;
     }
     std::array<pollfd, 3> fds{pollfd{to_child.get(), POLLOUT, 0}, pollfd{from_out.get(), POLLIN, 0},
                               pollfd{from_err.get(), POLLIN, 0}};
-    if (::poll(fds.data(), fds.size(), static_cast<int>(std::min<long long>(left, 1000))) < 0 &&
-        errno != EINTR)
-      return;
+    const int ready =
+        ::poll(fds.data(), fds.size(), static_cast<int>(std::min<long long>(left, quiet_ms)));
+    if (ready < 0 && errno != EINTR) break;
+    if (ready == 0 && has_ended(child)) break;
     if (fds[0].revents != 0) {
       const ssize_t sent =
           ::write(to_child.get(), command.input.data() + fed, command.input.size() - fed);
@@ -87,23 +116,21 @@ void talk(const Command& command, Fd to_child, Fd from_out, Fd from_err, Command
       if ((sent < 0 && errno != EINTR && errno != EAGAIN) || fed == command.input.size())
         to_child = Fd();
     }
-    if (fds[1].revents != 0 && !drain(from_out.get(), output.out, command.output_cap, output.cut))
+    if (fds[1].revents != 0 && !drain(from_out.get(), output.out, limit, output.cut))
       from_out = Fd();
-    if (fds[2].revents != 0 && !drain(from_err.get(), output.err, command.output_cap, output.cut))
+    if (fds[2].revents != 0 && !drain(from_err.get(), output.err, limit, output.cut))
       from_err = Fd();
   }
+  cut_to(limit, output.out, output.cut);
+  cut_to(limit, output.err, output.cut);
 }
 
-/// Waits for the child, killing its process group once the time is up.
+/// Waits for the child until the time is up, then kills what is left of its process group.
 int reap(pid_t child, bool kill_now, Clock::time_point deadline) {
+  while (!kill_now && !has_ended(child) && Clock::now() < deadline) ::poll(nullptr, 0, 5);
+  ::kill(-child, SIGKILL);
   int status = 0;
-  for (;;) {
-    if (kill_now || Clock::now() >= deadline) ::kill(-child, SIGKILL);
-    const pid_t done = ::waitpid(child, &status, kill_now ? 0 : WNOHANG);
-    if (done == child) break;
-    if (done < 0 && errno != EINTR) break;
-    if (done == 0) ::poll(nullptr, 0, 5);
-  }
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   if (WIFSIGNALED(status)) return 128 + WTERMSIG(status);
   return WEXITSTATUS(status);
 }
@@ -139,12 +166,12 @@ Result<CommandOutput> run(const Command& command) {
     got = ::read(report->read.get(), &error, sizeof error);
   } while (got < 0 && errno == EINTR);
   if (got == sizeof error) {
-    reap(child, false, deadline);
+    reap(child, true, deadline);
     return fail_errno(error, command.argv[0], "run");
   }
   CommandOutput output;
   ::fcntl(in->write.get(), F_SETFL, O_NONBLOCK);
-  talk(command, std::move(in->write), std::move(out->read), std::move(err->read), output);
+  talk(command, child, std::move(in->write), std::move(out->read), std::move(err->read), output);
   const bool overdue = output.timed_out;
   output.exit_status = reap(child, overdue, deadline);
   output.timed_out = overdue || Clock::now() >= deadline;

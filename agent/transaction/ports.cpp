@@ -9,7 +9,7 @@
 
 namespace preflight {
 
-TransactionPorts real_ports(const Guest& guest, const Result<std::vector<Kernel>>& kernels,
+TransactionPorts real_ports(const Guest& guest, const Facts* facts,
                             std::function<std::vector<std::string>()> recheck,
                             std::function<void(std::string_view)> progress,
                             const std::atomic<bool>* stop) {
@@ -20,11 +20,12 @@ TransactionPorts real_ports(const Guest& guest, const Result<std::vector<Kernel>
   ports.read_image = [&guest](const std::string& path) {
     return read_guest_image(guest.root, {path});
   };
-  ports.verify = [&kernels](const Image* old, const Image& fresh,
-                            const BuildImage& step) -> std::vector<std::string> {
-    const Kernel* kernel = find_kernel(kernels, step.kernel);
+  if (facts && facts->lvm.devices_file) ports.devices_file = facts->lvm.devices_file->path;
+  ports.verify = [facts](const Image* old, const Image& fresh,
+                         const BuildImage& step) -> std::vector<std::string> {
+    const Kernel* kernel = facts ? find_kernel(facts->kernels, step.kernel) : nullptr;
     if (!kernel) return {fmt::format("kernel {} has no modules in the guest", step.kernel)};
-    return verify_new_image(old, fresh, *kernel);
+    return verify_new_image(old, fresh, *kernel, modules_of_root(facts->storage));
   };
   ports.recheck = std::move(recheck);
   ports.now = [] { return std::time(nullptr); };

@@ -84,6 +84,8 @@ class Stage {
     for (const Target& edit : plan_.edits)
       if (edit.existed && !in_confdir(edit))
         if (auto done = stage_edit(edit); !done) return done;
+    for (const Target& image : plan_.images)
+      if (image.existed) view_.overlays.push_back(kept_as_it_is(image.path));
     return stage_lvm_devices();
   }
 
@@ -99,14 +101,19 @@ class Stage {
         dracut_command(plan_.dracut, *target.build, view_.confdir, tmpdir->path, image.path);
     command.environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "HOME=/root"};
     command.timeout = ports_.build_timeout;
+    command.keep = Keep::end;
     Result<CommandOutput> output = ports_.run_dracut(command, view_.overlays);
     if (!output) return tl::unexpected(output.error());
     const std::string log = log_of(command, *output);
-    const At log_file = run_ / fmt::format("dracut-{}.log", index);
+    const At log_file = run_ / dracut_log_name(index);
+    if (auto done = judge(target, image, *output); !done) {
+      // Whatever filled the disk goes first, so that there is room for the log.
+      (void)remove_tree(run_ / staging_name);
+      return failure(target, done.error(), log,
+                     stopped() ? Result<void>() : create_file(log_file, bytes_of(log)));
+    }
     if (auto done = create_file(log_file, bytes_of(log)); !done)
       return tl::unexpected(done.error());
-    if (auto done = judge(target, image, *output); !done)
-      return fail(done.error().kind, target.path, done.error().what + quote(log));
     if (auto done = remove_tree(staging_ / name_of(tmpdir->path)); !done)
       return tl::unexpected(done.error());
     return image;
@@ -160,8 +167,12 @@ class Stage {
   }
 
   Result<void> judge(const Target& target, StagedImage& image, const CommandOutput& output) {
-    if (ports_.stop && *ports_.stop) return fail(ErrorKind::io, "", "dracut was stopped");
-    if (output.timed_out) return fail(ErrorKind::io, "", "dracut did not finish in time");
+    if (stopped()) return fail(ErrorKind::io, "", "dracut was stopped");
+    if (output.timed_out)
+      return fail(ErrorKind::io, "",
+                  fmt::format("dracut did not finish within {} seconds (--time-limit) and was "
+                              "killed with all it had started",
+                              ports_.build_timeout.count()));
     if (output.exit_status != 0)
       return fail(ErrorKind::io, "",
                   fmt::format("dracut failed with exit status {}", output.exit_status));
@@ -183,13 +194,23 @@ class Stage {
     return {};
   }
 
+  bool stopped() const { return ports_.stop && *ports_.stop; }
+
+  tl::unexpected<Error> failure(const Target& target, const Error& why, const std::string& log,
+                                const Result<void>& kept) const {
+    std::string what = why.what + quote(log);
+    if (!kept) what += fmt::format("\nThe whole log could not be kept: {}", kept.error().what);
+    return fail(why.kind, target.path, what);
+  }
+
   static std::string log_of(const Command& command, const CommandOutput& output) {
     std::string log =
         fmt::format("$ {}\n", printable(fmt::format("{}", fmt::join(command.argv, " "))));
+    if (output.cut) log += "(the beginning is cut)\n";
     for (const std::string* text : {&output.out, &output.err})
       for (const std::string_view line : split_lines(*text)) log += printable(line) + '\n';
-    log += fmt::format("(exit status {}{}{})\n", output.exit_status,
-                       output.timed_out ? ", time was up" : "", output.cut ? ", output cut" : "");
+    log += fmt::format("(exit status {}{})\n", output.exit_status,
+                       output.timed_out ? ", time was up" : "");
     return log;
   }
 
@@ -222,6 +243,10 @@ std::vector<std::string> dracut_command(const std::string& dracut, const BuildIm
   // Never by `uname -r`, and never to the path dracut would choose (dracut.sh of EL 9, 1172-1208).
   argv.insert(argv.end(), {image, build.kernel});
   return argv;
+}
+
+std::string dracut_log_name(std::size_t index) {
+  return fmt::format("dracut-{}.log", index);
 }
 
 Result<std::vector<StagedImage>> build_images(const Guest& guest, const Plan& plan,

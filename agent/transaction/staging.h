@@ -21,8 +21,12 @@ struct StagedImage {
   Digest digest;
 };
 
+/// The log of dracut's work on the image with that number, in the run folder.
+std::string dracut_log_name(std::size_t index);
+
 /// Builds and verifies the plan's images, in its order; the first that cannot be is the error,
-/// which quotes the end of dracut's output. Nothing outside the run folder is changed.
+/// which quotes the end of dracut's output, the whole of it being in the run folder then. Nothing
+/// outside the run folder is changed, and staging is gone after an error.
 Result<std::vector<StagedImage>> build_images(const Guest& guest, const Plan& plan,
                                               const Folder& run, const TransactionPorts& ports);
 

@@ -113,7 +113,7 @@ class Run {
   FixOutcome carry_out(const Plan& plan) {
     if (auto done = open_folder(); !done) return nothing_changed(done.error(), exit_refused);
     Result<std::vector<StagedImage>> images = build_images(guest_, plan, *folder_, ports_);
-    if (!images) return nothing_changed(images.error(), exit_put_back);
+    if (!images) return not_built(images.error());
     if (auto done = check_again(plan, *images); !done)
       return nothing_changed(done.error(), exit_refused);
     if (auto done = begin_journal(); !done) return nothing_changed(done.error(), exit_put_back);
@@ -319,6 +319,23 @@ class Run {
           "will try again.",
           runs_path, run_, done.error().message());
     return outcome;
+  }
+
+  /// The run folder stays for what dracut said; the journal says that it changed nothing.
+  FixOutcome not_built(const Error& error) {
+    Result<std::vector<std::string>> names = guest_.root.list(folder_->path);
+    const bool has_log =
+        names && std::find(names->begin(), names->end(), dracut_log_name(0)) != names->end();
+    const bool stopped = ports_.stop && *ports_.stop;
+    if (!has_log || stopped || !remove_tree(*folder_ / staging_name) || !begin_journal() ||
+        !journal_->append(state_event("undone")))
+      return nothing_changed(error, exit_put_back);
+    return {run_,
+            State::undone,
+            exit_put_back,
+            {},
+            fmt::format("{}\nNothing was changed. What dracut said is in {}.", error.message(),
+                        folder_->path)};
   }
 
   FixOutcome give_up(const std::string& why) {

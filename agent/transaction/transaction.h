@@ -35,6 +35,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/facts/facts.h"
 #include "agent/guest/chroot.h"
 #include "agent/guest/command.h"
 #include "agent/guest/guest.h"
@@ -77,8 +78,9 @@ struct TransactionPorts {
   std::chrono::seconds build_timeout{15 * 60};
 };
 
-/// The real ports. `kernels` and what `recheck` and `progress` refer to must outlive them.
-TransactionPorts real_ports(const Guest& guest, const Result<std::vector<Kernel>>& kernels,
+/// The real ports. `facts` (what the plan was made from; nullptr when no image is to be built) and
+/// what `recheck` and `progress` refer to must outlive them.
+TransactionPorts real_ports(const Guest& guest, const Facts* facts,
                             std::function<std::vector<std::string>()> recheck,
                             std::function<void(std::string_view)> progress,
                             const std::atomic<bool>* stop);

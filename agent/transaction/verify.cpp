@@ -173,10 +173,37 @@ void check_driver(const Image& fresh, const Kernel& kernel, std::vector<std::str
     faults.emplace_back("its alias index does not lead from an NVMe controller to nvme");
 }
 
+void check_needed(const Image& fresh, const Kernel& kernel, const std::vector<std::string>& needed,
+                  std::vector<std::string>& faults) {
+  for (const std::string& name : needed)
+    if (kernel.modular.contains(canonical_module_name(name)) &&
+        !driver_state(fresh, kernel.version, name, kernel.builtin).loads())
+      faults.push_back(
+          fmt::format("{}, which the root file system needs, would not load", printable(name)));
+}
+
 }  // namespace
 
+std::vector<std::string> modules_of_root(const Result<Storage>& storage) {
+  std::vector<std::string> modules;
+  const std::optional<std::size_t> root = storage ? storage->mounted_at("/") : std::nullopt;
+  if (!root) return modules;
+  const BlockDevice& device = storage->devices[*root];
+  if (!device.fstype.empty()) modules.push_back(device.fstype);
+  std::vector<std::size_t> layers = storage->below(*root);
+  layers.push_back(*root);
+  const auto any = [&](std::string_view type) {
+    return std::any_of(layers.begin(), layers.end(),
+                       [&](std::size_t layer) { return storage->devices[layer].type == type; });
+  };
+  if (any("lvm") || any("crypt")) modules.emplace_back("dm_mod");
+  if (any("crypt")) modules.emplace_back("dm_crypt");
+  return modules;
+}
+
 std::vector<std::string> verify_new_image(const Image* old, const Image& fresh,
-                                          const Kernel& kernel) {
+                                          const Kernel& kernel,
+                                          const std::vector<std::string>& needed) {
   std::vector<std::string> faults;
   if (fresh.damage) return {fresh.damage->message()};
   if (fresh.may_hold_more())
@@ -186,6 +213,7 @@ std::vector<std::string> verify_new_image(const Image* old, const Image& fresh,
       return {fmt::format("kernel {} does not unpack {}: set compress=\"gzip\" for dracut",
                           printable(kernel.version), to_string(segment.compression))};
   check_driver(fresh, kernel, faults);
+  check_needed(fresh, kernel, needed, faults);
   if (!old) return faults;
   const DriverState before = driver_state(*old, kernel.version, "virtio_blk", kernel.builtin);
   const DriverState now = driver_state(fresh, kernel.version, "virtio_blk", kernel.builtin);

@@ -98,6 +98,18 @@ TEST_F(ChrootTest, ShowsAnotherFileOnlyToTheProgram) {
   EXPECT_EQ(slurp(base_ / "etc/a"), "old");
 }
 
+TEST_F(ChrootTest, KeepsAFileAsItIs) {
+  std::ofstream(base_ / "etc/a") << "old";
+  auto output = run_in_guest(guest(),
+                             shell("echo new > /etc/a; exec 2>/dev/null; "
+                                   "for f in sh b; do echo x > /etc/$f; done; "
+                                   "kill -0 $$ && : > /etc/b; exit 0"),
+                             {kept_as_it_is("/etc/a")}, nullptr);
+  ASSERT_TRUE(output) << output.error().message();
+  EXPECT_EQ(slurp(base_ / "etc/a"), "old") << output->err;
+  EXPECT_TRUE(fs::exists(base_ / "etc/b"));
+}
+
 TEST_F(ChrootTest, NeverMountsThroughASymlink) {
   fs::remove(base_ / "proc");
   fs::create_directory_symlink("/etc", base_ / "proc");

@@ -2,6 +2,12 @@
 #include "agent/guest/command.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+
+#include "agent/guest/descendants.h"
 
 namespace preflight {
 namespace {
@@ -44,6 +50,48 @@ TEST(RunTest, CapsOutput) {
   ASSERT_TRUE(output);
   EXPECT_TRUE(output->cut);
   EXPECT_EQ(output->out.size(), 1000u);
+}
+
+TEST(RunTest, KeepsTheEndOfALongOutput) {
+  Command command = shell("head -c 100000 /dev/zero; echo the end");
+  command.output_cap = 1000;
+  command.keep = Keep::end;
+  auto output = run(command);
+  ASSERT_TRUE(output);
+  EXPECT_TRUE(output->cut);
+  EXPECT_EQ(output->out.size(), 1000u);
+  EXPECT_TRUE(output->out.ends_with("the end\n"));
+}
+
+TEST(RunTest, DoesNotWaitForWhoeverHoldsTheOutput) {
+  Command command = shell("sleep 1000 & echo $!; exit 4");
+  command.timeout = std::chrono::seconds(500);
+  auto output = run(command);
+  ASSERT_TRUE(output);
+  EXPECT_FALSE(output->timed_out);
+  EXPECT_EQ(output->exit_status, 4);
+  const pid_t left = std::stoi(output->out);
+  for (int i = 0; i < 500 && ::kill(left, 0) == 0; ++i) ::usleep(10000);
+  EXPECT_NE(::kill(left, 0), 0);
+}
+
+TEST(RunTest, AProgramDiesOfABrokenPipe) {
+  Command command = shell("sh -c 'kill -PIPE $$'; echo $?");
+  auto output = run(command);
+  ASSERT_TRUE(output);
+  EXPECT_EQ(output->out, "141\n");
+}
+
+TEST(DescendantsTest, AreKilledEvenInASessionOfTheirOwn) {
+  Result<CommandOutput> output = fail(ErrorKind::missing, "", "not run");
+  {
+    const Descendants descendants;
+    output = run(shell("setsid sh -c 'sleep 1000 & echo $!; wait' & sleep 0.5; exit 0"));
+    ASSERT_TRUE(output);
+    ASSERT_FALSE(output->out.empty());
+    EXPECT_EQ(::kill(std::stoi(output->out), 0), 0);
+  }
+  EXPECT_NE(::kill(std::stoi(output->out), 0), 0);
 }
 
 TEST(RunTest, NamesAMissingProgram) {

@@ -158,6 +158,17 @@ class TransactionTest : public testing::Test {
   /// The tree is what it was, to the last trace of the tool.
   void expect_untouched() { EXPECT_EQ(picture(base_, true), original_); }
 
+  /// The guest is what it was; the run's folder holds its journal and what dracut said.
+  void expect_only_a_log(const std::string& run) {
+    EXPECT_EQ(picture(base_), original_);
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(run_dir(run)))
+      names.push_back(entry.path().filename());
+    EXPECT_THAT(names, UnorderedElementsAre("journal", "dracut-0.log"));
+    EXPECT_THAT(slurp(run_dir(run) / "dracut-0.log"), HasSubstr("dracut: \\x1b[31mlast\n"));
+    EXPECT_EQ(list_runs(guest().root).value().back().state, RunInfo::State::undone);
+  }
+
   fs::path base_;
   std::map<std::string, std::string> original_;
   std::string built_ = std::string(400000, 'n');
@@ -218,9 +229,11 @@ TEST_F(TransactionTest, DracutSeesThePlannedEditsAndNothingIsChangedMeanwhile) {
   std::vector<std::string> names;
   for (const auto& [name, text] : confdir_) names.push_back(name);
   EXPECT_THAT(names, ElementsAre("10-own.conf", "zz-nvme-preflight.conf"));
-  ASSERT_EQ(overlays_.size(), 2u);
+  ASSERT_EQ(overlays_.size(), 3u);
   EXPECT_EQ(overlays_[0].over, "/etc/lvm/lvm.conf");
-  EXPECT_EQ(overlays_[1].over, "/etc/lvm/devices");
+  EXPECT_EQ(overlays_[1].over, image);
+  EXPECT_EQ(overlays_[1].shown, image);
+  EXPECT_EQ(overlays_[2].over, "/etc/lvm/devices");
 }
 
 TEST(DracutCommandTest, RescueImagesAreGeneric) {
@@ -262,16 +275,20 @@ TEST_F(TransactionTest, AnUnfitImageChangesNothing) {
   EXPECT_EQ(outcome.exit_code, 5);
   EXPECT_THAT(outcome.message, HasSubstr("nvme.ko is missing"));
   EXPECT_THAT(outcome.message, HasSubstr("dracut: \\x1b[31mlast"));
-  expect_untouched();
+  expect_only_a_log(outcome.run);
 }
 
 TEST_F(TransactionTest, AFailedOrSilentDracutChangesNothing) {
   dracut_status_ = 1;
-  EXPECT_EQ(apply_all().exit_code, 5);
+  const FixOutcome failed = apply_all();
+  EXPECT_EQ(failed.exit_code, 5);
+  expect_only_a_log(failed.run);
   dracut_status_ = 0;
   built_.clear();
-  EXPECT_THAT(apply_all().message, HasSubstr("wrote no image"));
-  expect_untouched();
+  const FixOutcome silent = apply_all();
+  EXPECT_THAT(silent.message, HasSubstr("wrote no image"));
+  expect_only_a_log(silent.run);
+  EXPECT_EQ(undo(guest(), std::nullopt, ports()).state, State::nothing_to_do);
 }
 
 TEST_F(TransactionTest, AGuestThatIsStillNotReadyIsPutBack) {

@@ -101,6 +101,28 @@ TEST(VerifyNewImageTest, TheWayBackAndTheRootsModulesMustStay) {
   EXPECT_THAT(faults[1], HasSubstr("dm_mod, virtio_blk, xfs"));
 }
 
+TEST(VerifyNewImageTest, WhatTheRootNeedsMustLoadWhateverTheOldImageHad) {
+  const Image fresh = image({nvme, nvme_core});
+  EXPECT_THAT(verify_new_image(nullptr, fresh, kernel(), {"xfs", "dm_mod", "btrfs"}),
+              ElementsAre(HasSubstr("xfs, which the root"), HasSubstr("dm_mod, which the root")));
+  Kernel builtin = kernel();
+  builtin.builtin = {"xfs", "dm_mod"};
+  EXPECT_THAT(verify_new_image(nullptr, fresh, builtin, {"xfs", "dm_mod"}), IsEmpty());
+}
+
+TEST(ModulesOfRootTest, AreTheFileSystemsAndTheDeviceMappers) {
+  EXPECT_THAT(modules_of_root(fail(ErrorKind::missing, "", "")), IsEmpty());
+  const auto of = [](const std::string& type) {
+    return modules_of_root(parse_lsblk(
+        "lsblk", R"({"blockdevices":[{"name":"vda3","path":"/dev/vda3","type":"part","children":[)"
+                 R"({"name":"r","path":"/dev/mapper/r","kname":"dm-0","type":")" +
+                     type + R"(","fstype":"xfs","mountpoints":["/"]}]}]})"));
+  };
+  EXPECT_THAT(of("part"), ElementsAre("xfs"));
+  EXPECT_THAT(of("lvm"), ElementsAre("xfs", "dm_mod"));
+  EXPECT_THAT(of("crypt"), ElementsAre("xfs", "dm_mod", "dm_crypt"));
+}
+
 TEST(VerifyNewImageTest, OtherHardwareAndWhatTheKernelNoLongerHasMayGo) {
   const Image old = image({"kernel/drivers/block/floppy.ko.xz",
                            "kernel/drivers/gpu/drm/bochs.ko.xz", "kernel/fs/gone/gone.ko.xz"});
