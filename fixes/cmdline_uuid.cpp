@@ -56,18 +56,18 @@ Result<EditFile> edit_file(const Facts& facts, std::vector<const CommandLineText
     return a->offset > b->offset;
   });
   const CommandLineText& first = *texts.front();
-  std::string after = first.file;
+  std::string after = *first.file;
   for (const CommandLineText* text : texts) {
     const Result<std::string> line = rewrite(facts, text->text());
     if (!line) return tl::unexpected(line.error());
     after.replace(text->offset, text->length, *line);
   }
-  if (first.source == CommandLineSource::grubenv && after != first.file) {
-    Result<std::string> padded = repad(first.path, std::move(after), first.file.size());
+  if (first.source == CommandLineSource::grubenv && after != *first.file) {
+    Result<std::string> padded = repad(first.path, std::move(after), first.file->size());
     if (!padded) return tl::unexpected(padded.error());
     after = std::move(*padded);
   }
-  return EditFile{first.path, first.file, std::move(after)};
+  return EditFile{first.path, *first.file, std::move(after)};
 }
 
 Result<std::vector<Step>> plan(const Facts& facts, const std::vector<Finding>&) {
