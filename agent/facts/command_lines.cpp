@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "agent/formats/bls.h"
+#include "agent/formats/grubenv.h"
 #include "agent/formats/text.h"
 
 namespace preflight {
@@ -80,10 +81,9 @@ void find_in_kernel_cmdline(Finder& finder) {
 }
 
 void find_in_grubenv(Finder& finder) {
-  constexpr std::string_view name = "kernelopts=";
-  finder.each_line([&](std::string_view line, int number, std::size_t offset) {
-    if (line.starts_with(name)) finder.add(number, offset + name.size(), line.size() - name.size());
-  });
+  const Result<GrubEnvironment> environment = parse_grubenv("", finder.text());
+  const auto* options = environment ? environment->find("kernelopts") : nullptr;
+  if (options) finder.add(options->line, options->offset, options->length);
 }
 
 /// The span of a value that is one word for the shell; nullopt for what only a shell can tell.

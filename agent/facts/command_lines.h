@@ -45,7 +45,7 @@ CommandLines collect_command_lines(const Guest& guest, const Result<BootMenu>& m
 inline constexpr std::size_t command_lines_cap = 1000;
 
 /// The command lines in a file of that kind, `command_lines_cap` + 1 at most. An entry has one, its
-/// first `options` line. Of /etc/default/grub: the assignments to GRUB_CMDLINE_LINUX and
+/// first `options` line; grubenv has one, the kernelopts that GRUB reads. Of /etc/default/grub: the assignments to GRUB_CMDLINE_LINUX and
 /// GRUB_CMDLINE_LINUX_DEFAULT that are one quoted (or bare) word without shell expansions. Pure.
 std::vector<CommandLineText> find_command_lines(CommandLineSource source, const std::string& path,
                                                 std::string text);

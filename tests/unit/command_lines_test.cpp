@@ -7,6 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "agent/facts/facts.h"
+#include "fixes/list.h"
+
 namespace preflight {
 namespace {
 
@@ -40,9 +43,45 @@ TEST(CommandLines, OfDefaultGrubOnlyPlainWords) {
             (Lines{"1:a b", "2:$d", "3:e", "8:"}));
 }
 
-TEST(CommandLines, OfGrubenvKernelopts) {
-  EXPECT_EQ(found(CommandLineSource::grubenv, "# GRUB Environment Block\nkernelopts=ro\nx=y\n"),
-            Lines{"2:ro"});
+TEST(CommandLines, OfGrubenvWhatGrubReads) {
+  const std::string signature = "# GRUB Environment Block\n";
+  const auto in = [&](const std::string& text) {
+    return found(CommandLineSource::grubenv, signature + text);
+  };
+  EXPECT_EQ(in("kernelopts=ro\nx=y\n"), Lines{"2:ro"});
+  EXPECT_EQ(in("kernelopts=ro\nkernelopts=rw\n####"), Lines{"3:rw"});
+  EXPECT_EQ(in("x=y\nkernelopts=root=/dev/vda3 ####"), Lines{});
+  EXPECT_EQ(in("nothing\n\nkernelopts=ro\n"), Lines{});
+  EXPECT_EQ(in("kernelopts=a\\\nb\n"), Lines{"2:a\\\nb"});
+  EXPECT_EQ(found(CommandLineSource::grubenv, "kernelopts=ro\n"), Lines{});
+}
+
+/// What cmdline-uuid makes of a grubenv; the error's text where it refuses.
+std::string fixed_grubenv(const std::string& text) {
+  Facts facts;
+  facts.storage = parse_lsblk("lsblk", R"({"blockdevices":[{"name":"vda3","path":"/dev/vda3",
+      "type":"part","uuid":"11111111-1111-4111-8111-111111111111"}]})");
+  facts.command_lines.texts = find_command_lines(CommandLineSource::grubenv, "/grubenv", text);
+  for (const Fix& fix : all_fixes()) {
+    if (fix.id != "cmdline-uuid") continue;
+    const auto steps = fix.plan(facts, {});
+    if (!steps) return steps.error().what;
+    return steps->empty() ? text : std::get<EditFile>(steps->front()).after;
+  }
+  return "no such fix";
+}
+
+TEST(CommandLines, AnEditedGrubenvKeepsItsSizeAndItsOtherVariables) {
+  const std::string signature = "# GRUB Environment Block\n";
+  const std::string uuid = "root=UUID=11111111-1111-4111-8111-111111111111";
+  const std::string padding(40, '#');
+  EXPECT_EQ(fixed_grubenv(signature + "kernelopts=root=/dev/vda3\nx=y#\n" + padding),
+            signature + "kernelopts=" + uuid + "\nx=y#\n" +
+                padding.substr(uuid.size() - std::string("root=/dev/vda3").size()));
+  EXPECT_EQ(fixed_grubenv(signature + "kernelopts=root=/dev/vda3\nx=y" + padding),
+            "the last line of the environment block has no end");
+  EXPECT_EQ(fixed_grubenv(signature + "kernelopts=root=/dev/vda3\n" + padding.substr(0, 8)),
+            "the environment block has no room: 83 bytes of 59");
 }
 
 TEST(CommandLines, ShareOneCopyOfTheirFile) {
