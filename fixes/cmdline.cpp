@@ -20,10 +20,6 @@ namespace {
 
 constexpr std::string_view fix_id = "cmdline";
 
-// GRUB writes nothing to an environment block of another size (grub-core/lib/envblk.c), and pads it
-// with '#'.
-constexpr std::size_t grubenv_size = 1024;
-
 /// What the findings ask for.
 struct Wanted {
   bool names = false;    // root=, resume=, boot= by UUID
@@ -167,16 +163,29 @@ Result<std::string> edit_line(const Facts& facts, const CommandLineText& text, W
   return line.edited();
 }
 
-/// Keeps the block at its size by giving or taking padding.
-Result<std::string> repad(const std::string& path, std::string text, std::size_t size_before) {
+/// Whether two blocks hold the same but for kernelopts.
+bool same_otherwise(const GrubEnvironment& before, const GrubEnvironment& after) {
+  return std::equal(before.variables.begin(), before.variables.end(), after.variables.begin(),
+                    after.variables.end(), [](const auto& a, const auto& b) {
+                      return a.first == b.first &&
+                             (a.first == "kernelopts" || a.second.value == b.second.value);
+                    });
+}
+
+/// Keeps the block at its size by giving or taking padding, which is what follows its last line:
+/// GRUB writes nothing to a block of another size than 1024 (grub-core/lib/envblk.c).
+Result<std::string> repad(const std::string& path, const std::string& before, std::string text) {
   const std::size_t used = text.find_last_not_of('#') + 1;
-  const std::size_t size = size_before == grubenv_size ? grubenv_size : size_before;
-  if (used > size)
-    return fail(ErrorKind::too_large, path,
-                fmt::format("the environment block has no room: {} bytes of {}", used, size));
+  if (used == 0 || text[used - 1] != '\n')
+    return fail(ErrorKind::malformed, path, "the last line of the environment block has no end");
+  if (used > before.size())
+    return fail(
+        ErrorKind::too_large, path,
+        fmt::format("the environment block has no room: {} bytes of {}", used, before.size()));
   text.resize(used);
-  text.resize(size, '#');
-  if (!parse_grubenv(path, text))
+  text.resize(before.size(), '#');
+  const Result<GrubEnvironment> was = parse_grubenv(path, before), is = parse_grubenv(path, text);
+  if (!was || !is || !same_otherwise(*was, *is))
     return fail(ErrorKind::malformed, path, "the edited environment block does not read back");
   return text;
 }
@@ -187,18 +196,18 @@ Result<EditFile> edit_file(const Facts& facts, std::vector<const CommandLineText
     return a->offset > b->offset;
   });
   const CommandLineText& first = *texts.front();
-  std::string after = first.file;
+  std::string after = *first.file;
   for (const CommandLineText* text : texts) {
     const Result<std::string> line = edit_line(facts, *text, wanted);
     if (!line) return tl::unexpected(line.error());
     after.replace(text->offset, text->length, *line);
   }
-  if (first.source == CommandLineSource::grubenv && after != first.file) {
-    Result<std::string> padded = repad(first.path, std::move(after), first.file.size());
+  if (first.source == CommandLineSource::grubenv && after != *first.file) {
+    Result<std::string> padded = repad(first.path, *first.file, std::move(after));
     if (!padded) return tl::unexpected(padded.error());
     after = std::move(*padded);
   }
-  return EditFile{first.path, first.file, std::move(after)};
+  return EditFile{first.path, *first.file, std::move(after)};
 }
 
 Result<std::vector<Step>> plan(const Facts& facts, const std::vector<Finding>& findings) {

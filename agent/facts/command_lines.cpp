@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "agent/facts/command_lines.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "agent/formats/bls.h"
+#include "agent/formats/grubenv.h"
 #include "agent/formats/text.h"
 
 namespace preflight {
@@ -26,45 +29,61 @@ std::size_t offset_of_line(std::string_view text, int line) {
   return offset;
 }
 
-std::optional<CommandLineText> entry_text(const BootEntry& entry, const std::string& file) {
-  const BlsFile parsed = parse_bls(file);
+/// The command lines of one file, in its order.
+class Finder {
+ public:
+  Finder(CommandLineSource source, std::string path, std::string text)
+      : source_(source),
+        path_(std::move(path)),
+        file_(std::make_shared<const std::string>(std::move(text))) {}
+
+  const std::string& text() const { return *file_; }
+
+  void add(int line, std::size_t offset, std::size_t length) {
+    texts_.push_back({source_, path_, "", file_, line, offset, length});
+  }
+
+  /// Calls `look` with each line, its number and its offset.
+  template <class Look>
+  void each_line(const Look& look) {
+    std::size_t offset = 0;
+    int number = 0;
+    while (offset < file_->size() && texts_.size() <= command_lines_cap) {
+      const std::size_t end = std::min(file_->find('\n', offset), file_->size());
+      look(std::string_view(*file_).substr(offset, end - offset), ++number, offset);
+      offset = end + 1;
+    }
+  }
+
+  std::vector<CommandLineText> take() { return std::move(texts_); }
+
+ private:
+  CommandLineSource source_;
+  std::string path_;
+  std::shared_ptr<const std::string> file_;
+  std::vector<CommandLineText> texts_;
+};
+
+void find_in_entry(Finder& finder) {
+  const BlsFile parsed = parse_bls(finder.text());
   const BlsField* options = parsed.find("options");
-  if (!options) return std::nullopt;
-  const std::size_t offset = file.find(options->value, offset_of_line(file, options->line));
-  if (offset == std::string::npos) return std::nullopt;
-  return CommandLineText{
-      CommandLineSource::entry, entry.path, entry.id, file, options->line, offset,
-      options->value.size()};
+  if (!options) return;
+  const std::size_t offset =
+      finder.text().find(options->value, offset_of_line(finder.text(), options->line));
+  if (offset != std::string::npos) finder.add(options->line, offset, options->value.size());
 }
 
 /// /etc/kernel/cmdline is one line; more are joined by 20-grub.install, so each is taken.
-std::vector<CommandLineText> kernel_cmdline_texts(const std::string& file) {
-  std::vector<CommandLineText> texts;
-  std::size_t offset = 0;
-  int number = 0;
-  for (const std::string_view line : split_lines(file)) {
-    ++number;
-    if (!trim(line).empty() && trim(line).front() != '#')
-      texts.push_back({CommandLineSource::kernel_cmdline, kernel_cmdline_path, "", file, number,
-                       offset, line.size()});
-    offset += line.size() + 1;
-  }
-  return texts;
+void find_in_kernel_cmdline(Finder& finder) {
+  finder.each_line([&](std::string_view line, int number, std::size_t offset) {
+    if (!trim(line).empty() && trim(line).front() != '#') finder.add(number, offset, line.size());
+  });
 }
 
-std::vector<CommandLineText> grubenv_texts(const std::string& file) {
-  constexpr std::string_view name = "kernelopts=";
-  std::vector<CommandLineText> texts;
-  std::size_t offset = 0;
-  int number = 0;
-  for (const std::string_view line : split_lines(file)) {
-    ++number;
-    if (line.starts_with(name))
-      texts.push_back({CommandLineSource::grubenv, grubenv_path, "", file, number,
-                       offset + name.size(), line.size() - name.size()});
-    offset += line.size() + 1;
-  }
-  return texts;
+void find_in_grubenv(Finder& finder) {
+  const Result<GrubEnvironment> environment = parse_grubenv("", finder.text());
+  const auto* options = environment ? environment->find("kernelopts") : nullptr;
+  if (options) finder.add(options->line, options->offset, options->length);
 }
 
 /// The span of a value that is one word for the shell; nullopt for what only a shell can tell.
@@ -81,35 +100,58 @@ std::optional<std::pair<std::size_t, std::size_t>> word_span(std::string_view va
   return std::pair{start, inside.size()};
 }
 
-void add_file(const Guest& guest, const char* path, CommandLines& lines,
-              std::vector<CommandLineText> (*find)(const std::string&)) {
-  Result<std::string> file = guest.root.read(path);
-  if (!file) {
-    if (file.error().kind != ErrorKind::missing) lines.errors.push_back(file.error());
-    return;
-  }
-  for (CommandLineText& text : find(*file)) lines.texts.push_back(std::move(text));
-}
-
-}  // namespace
-
-std::vector<CommandLineText> find_grub_cmdlines(const std::string& path, const std::string& text) {
-  std::vector<CommandLineText> texts;
-  std::size_t offset = 0;
-  int number = 0;
-  for (const std::string_view line : split_lines(text)) {
-    ++number;
+void find_in_default_grub(Finder& finder) {
+  finder.each_line([&](std::string_view line, int number, std::size_t offset) {
     const std::size_t blank = std::min(line.find_first_not_of(" \t"), line.size());
     for (const std::string_view name : {"GRUB_CMDLINE_LINUX=", "GRUB_CMDLINE_LINUX_DEFAULT="}) {
       if (!line.substr(blank).starts_with(name)) continue;
       const std::size_t start = blank + name.size();
       if (const auto span = word_span(line.substr(start)))
-        texts.push_back({CommandLineSource::default_grub, path, "", text, number,
-                         offset + start + span->first, span->second});
+        finder.add(number, offset + start + span->first, span->second);
     }
-    offset += line.size() + 1;
+  });
+}
+
+void add_file(const Guest& guest, CommandLineSource source, const std::string& path,
+              CommandLines& lines, const std::string& entry = "") {
+  Result<std::string> file = guest.root.read(path);
+  if (!file) {
+    if (!entry.empty() || file.error().kind != ErrorKind::missing)
+      lines.errors.push_back(file.error());
+    return;
   }
-  return texts;
+  std::vector<CommandLineText> texts = find_command_lines(source, path, std::move(*file));
+  if (texts.size() > command_lines_cap) {
+    lines.errors.push_back({ErrorKind::too_large, path, 0,
+                            fmt::format("holds more than {} command lines", command_lines_cap)});
+    return;
+  }
+  for (CommandLineText& text : texts) {
+    text.entry = entry;
+    lines.texts.push_back(std::move(text));
+  }
+}
+
+}  // namespace
+
+std::vector<CommandLineText> find_command_lines(CommandLineSource source, const std::string& path,
+                                                std::string text) {
+  Finder finder(source, path, std::move(text));
+  switch (source) {
+    case CommandLineSource::entry:
+      find_in_entry(finder);
+      break;
+    case CommandLineSource::kernel_cmdline:
+      find_in_kernel_cmdline(finder);
+      break;
+    case CommandLineSource::default_grub:
+      find_in_default_grub(finder);
+      break;
+    case CommandLineSource::grubenv:
+      find_in_grubenv(finder);
+      break;
+  }
+  return finder.take();
 }
 
 bool CommandLines::has_text_in(std::string_view path) const {
@@ -120,19 +162,12 @@ bool CommandLines::has_text_in(std::string_view path) const {
 CommandLines collect_command_lines(const Guest& guest, const Result<BootMenu>& menu) {
   CommandLines lines;
   if (menu) {
-    for (const BootEntry& entry : menu->entries) {
-      const Result<std::string> file = guest.root.read(entry.path);
-      if (!file) {
-        lines.errors.push_back(file.error());
-      } else if (auto text = entry_text(entry, *file)) {
-        lines.texts.push_back(std::move(*text));
-      }
-    }
+    for (const BootEntry& entry : menu->entries)
+      add_file(guest, CommandLineSource::entry, entry.path, lines, entry.id);
   }
-  add_file(guest, kernel_cmdline_path, lines, kernel_cmdline_texts);
-  add_file(guest, default_grub_path, lines,
-           [](const std::string& file) { return find_grub_cmdlines(default_grub_path, file); });
-  add_file(guest, grubenv_path, lines, grubenv_texts);
+  add_file(guest, CommandLineSource::kernel_cmdline, kernel_cmdline_path, lines);
+  add_file(guest, CommandLineSource::default_grub, default_grub_path, lines);
+  add_file(guest, CommandLineSource::grubenv, grubenv_path, lines);
   return lines;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,13 +24,14 @@ enum class CommandLineSource {
 struct CommandLineText {
   CommandLineSource source = CommandLineSource::entry;
   std::string path;
-  std::string entry;       // of an entry: its id
-  std::string file;        // the file's whole text
+  std::string entry;  // of an entry: its id
+  // The file's whole text, one for all its command lines: a hostile file can hold half a million.
+  std::shared_ptr<const std::string> file;
   int line = 0;            // 1-based
   std::size_t offset = 0;  // byte span of the command line in `file`
   std::size_t length = 0;
 
-  std::string_view text() const { return std::string_view(file).substr(offset, length); }
+  std::string_view text() const { return std::string_view(*file).substr(offset, length); }
 };
 
 struct CommandLines {
@@ -42,8 +44,14 @@ struct CommandLines {
 
 CommandLines collect_command_lines(const Guest& guest, const Result<BootMenu>& menu);
 
-/// The assignments to GRUB_CMDLINE_LINUX and GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub that
-/// are one quoted (or bare) word without shell expansions; others are left out. Pure.
-std::vector<CommandLineText> find_grub_cmdlines(const std::string& path, const std::string& text);
+/// Far more command lines than any one file has a use for.
+inline constexpr std::size_t command_lines_cap = 1000;
+
+/// The command lines in a file of that kind, `command_lines_cap` + 1 at most. An entry has one, its
+/// first `options` line; grubenv has one, the kernelopts that GRUB reads. Of /etc/default/grub: the
+/// assignments to GRUB_CMDLINE_LINUX and GRUB_CMDLINE_LINUX_DEFAULT that are one quoted (or bare)
+/// word without shell expansions. Pure.
+std::vector<CommandLineText> find_command_lines(CommandLineSource source, const std::string& path,
+                                                std::string text);
 
 }  // namespace preflight

@@ -8,7 +8,8 @@
 
 namespace preflight {
 
-/// An entry of the devices file; "." and absent fields are empty. `pvid` has no dashes.
+/// An entry of the devices file; "." and absent fields are empty. `pvid` has no dashes where LVM
+/// wrote it.
 struct DevicesEntry {
   int line = 0;
   std::string idtype, idname, devname, pvid;

@@ -60,7 +60,7 @@ Result<GrubEnvironment> parse_grubenv(const std::string& path, std::string_view 
     if (end == std::string_view::npos) break;
     if (!padding)
       out.variables[std::string(text.substr(at, equals - at))] = {
-          unescape(text.substr(value, end - value)), line};
+          unescape(text.substr(value, end - value)), line, value, end - value};
     line += newlines(text.substr(at, end + 1 - at));
     at = end + 1;
   }

@@ -2,6 +2,7 @@
 // GRUB's environment block.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
@@ -13,8 +14,10 @@ namespace preflight {
 /// The variables of a grubenv file.
 struct GrubEnvironment {
   struct Variable {
-    std::string value;  // escapes removed
-    int line = 0;       // 1-based
+    std::string value;       // escapes removed
+    int line = 0;            // 1-based
+    std::size_t offset = 0;  // byte span of the value as it is written
+    std::size_t length = 0;
   };
   std::string path;
   std::map<std::string, Variable, std::less<>> variables;

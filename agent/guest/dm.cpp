@@ -9,13 +9,11 @@
 #include <charconv>
 #include <memory>
 
+#include "agent/formats/dm_log.h"
+
 namespace preflight {
 
 namespace {
-
-// libdevmapper writes its complaints to stderr unless it is given a place for them; what matters
-// here is the return value alone.
-void stay_silent(int, const char*, int, int, const char*, ...) {}
 
 using Task = std::unique_ptr<dm_task, decltype(&dm_task_destroy)>;
 
@@ -67,7 +65,7 @@ std::optional<DmDevice> ask_device_mapper(const Root& host, const std::string& n
   const Result<struct stat> control = host.stat("/dev/mapper/control");
   const std::optional<Number> parsed = parse_number(number);
   if (!control || !S_ISCHR(control->st_mode) || !parsed) return std::nullopt;
-  dm_log_with_errno_init(&stay_silent);
+  const DmLog complaints;  // taken and not looked at: the return values say enough
   const Task task = run_task(DM_DEVICE_INFO, *parsed);
   if (!task) return std::nullopt;
   const char* name = dm_task_get_name(task.get());

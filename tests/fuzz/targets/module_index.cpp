@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// The text indexes of modules.
+#include "agent/formats/module_index.h"
+
+#include "agent/formats/kmod_index.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/targets.h"
+
+namespace preflight::fuzz {
+
+void module_index(std::string_view input) {
+  const ModuleDependencies dependencies = parse_dependencies(input);
+  for (const auto& [name, line] : dependencies.by_name) {
+    require(name == canonical_module_name(line.path), "lines are found by canonical names");
+  }
+  for (const std::string& name : parse_builtin(input))
+    require(name.find('-') == std::string::npos, "canonical names have no dashes");
+  for (const AliasMatch& match : match_alias(input, qemu_nvme_modalias))
+    require(match.line > 0, "matches know their lines");
+  const std::vector<std::string> parts = parts_of(input, 2);
+  require(matches_pattern("*", parts[1]), "a star matches everything");
+  matches_pattern(parts[0], parts[1]);
+}
+
+}  // namespace preflight::fuzz
