@@ -122,6 +122,15 @@ Remedy rebuild_remedy(const Facts& facts, const BootImage& boot_image,
        kernel->version}};
 }
 
+std::vector<Finding> judge_images(const Facts& facts,
+                                  Finding (*judge)(const Facts&, const BootImage&)) {
+  if (auto nothing = no_boot_images(facts)) return {*nothing};
+  std::vector<Finding> findings;
+  for (const BootImage& boot_image : boot_images(*facts.boot, facts.images))
+    findings.push_back(judge(facts, boot_image));
+  return findings;
+}
+
 Finding finding_on(const BootImage& boot_image, Status status, std::string summary) {
   Finding finding;
   finding.subject = boot_image.path;

@@ -50,6 +50,10 @@ const std::set<std::string>& builtin_modules(const Facts& facts, const std::stri
 Remedy rebuild_remedy(const Facts& facts, const BootImage& boot_image,
                       const std::vector<std::string>& modules);
 
+/// One finding for every pair of image and kernel in the menu, or the one of no_boot_images().
+std::vector<Finding> judge_images(const Facts& facts,
+                                  Finding (*judge)(const Facts&, const BootImage&));
+
 Finding finding_on(const BootImage& boot_image, Status status, std::string summary);
 
 }  // namespace preflight

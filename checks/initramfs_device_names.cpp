@@ -258,11 +258,7 @@ Finding judge(const Facts& facts, const BootImage& boot_image) {
 }
 
 std::vector<Finding> run(const Facts& facts) {
-  if (auto nothing = no_boot_images(facts)) return {*nothing};
-  std::vector<Finding> findings;
-  for (const BootImage& boot_image : boot_images(*facts.boot, facts.images))
-    findings.push_back(judge(facts, boot_image));
-  return findings;
+  return judge_images(facts, judge);
 }
 
 }  // namespace

@@ -155,6 +155,11 @@ class Guest:
     def read(self, name: str) -> str:
         return self.path(name).read_text()
 
+    def become_el8(self) -> None:
+        self.write("usr/lib/os-release",
+                   'NAME="Rocky Linux"\nID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="8.10"\n'
+                   'PRETTY_NAME="Rocky Linux 8.10 (Green Obsidian)"\n')
+
     def edit(self, name: str, old: str, new: str) -> None:
         text = self.read(name)
         assert old in text, f"{name} has no {old!r}"

@@ -9,9 +9,7 @@ FIX_EXIT = 0
 def build(guest):
     from guest import K1, MACHINE_ID, grubenv, node
 
-    guest.write("usr/lib/os-release",
-                'NAME="Rocky Linux"\nID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="8.10"\n'
-                'PRETTY_NAME="Rocky Linux 8.10 (Green Obsidian)"\n')
+    guest.become_el8()
     disk = guest.lsblk["blockdevices"][0]
     disk["children"].append(node("vda4", "part", fstype="swap", uuid="88888888-8888"))
     guest.write_entry(K1, "$kernelopts $tuned_params")

@@ -9,9 +9,7 @@ FIX_EXIT = 0
 def build(guest):
     from guest import K1, MACHINE_ID, grubenv
 
-    guest.write("usr/lib/os-release",
-                'NAME="Rocky Linux"\nID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="8.10"\n'
-                'PRETTY_NAME="Rocky Linux 8.10 (Green Obsidian)"\n')
+    guest.become_el8()
     faulty = "ro  rd.lvm=0 rd.lvm.lv=old/root rd.lvm.lv=rl/swap quiet"
     guest.write_entry(K1, "$kernelopts")
     guest.write("boot/grub2/grubenv", grubenv(
