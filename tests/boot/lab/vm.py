@@ -29,6 +29,11 @@ _VM_UUID = "6d3e4c7a-1f52-4f0e-9a53-2b1f6f0c8e11"
 _EXTRA = ("console=ttyS0,115200 loglevel=4 no_timer_check systemd.show_status=1 rd.retry=30 rd.shell=0 "
           "rd.emergency=poweroff systemd.default_device_timeout_sec=150 systemd.default_timeout_start_sec=300")
 
+# erms/fsrm off: TCG runs "rep stosb" byte by byte, and a kernel that sees them clears its pages that way. svm off: nested
+# virtualisation only loads the kvm modules. Without an explicit xlevel QEMU drops the leaf with the address sizes along
+# with svm's, and the kernel then cannot reach the disk's BAR.
+_CPU = "max,erms=off,fsrm=off,svm=off,xlevel=0x80000008"
+
 # dracut's last word where root never came. A test that wants a guest not to boot wants it to end here.
 NO_ROOT = "Boot has failed"
 
@@ -115,7 +120,7 @@ def boot(
             "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-machine", "q35,sata=off",     # the older "pc" has a floppy controller, whose probing takes seconds
             # not KVM: an unmodified distribution kernel hangs under this machine's /dev/kvm
-            "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", str(cpus), "-m", "2048", "-uuid", _VM_UUID,
+            "-accel", "tcg,thread=multi", "-cpu", _CPU, "-smp", str(cpus), "-m", "2048", "-uuid", _VM_UUID,
             "-kernel", str(loaded.kernel), "-initrd", str(loaded.initrd), "-append", f"{loaded.options} {_EXTRA}",
             "-drive", drive, "-device", bus.value,
             "-fw_cfg", f"name=opt/org.nvme-preflight/script,file={script_file}",
