@@ -67,7 +67,7 @@ std::set<std::string> known_modules(const Image& image, const std::string& direc
 DriverRequest request_for(const Facts& facts, const BootImage& boot_image, const Image& image) {
   DriverRequest request;
   const DriverState state =
-      driver_state(image, boot_image.kernel, driver, builtin_modules(facts, boot_image.kernel));
+      driver_state(image, boot_image.kernel, driver, guest_modules(facts, boot_image.kernel));
   request.builtin = state.builtin;
   request.closure = closure_of(state);
   if (const auto directory = module_directory(image, boot_image.kernel))

@@ -40,7 +40,7 @@ void judge_aliases(const Image& image, const std::string& kernel, Judgement& jud
 }
 
 Judgement judge_driver(const Facts& facts, const Image& image, const std::string& kernel) {
-  DriverState state = driver_state(image, kernel, driver, builtin_modules(facts, kernel));
+  DriverState state = driver_state(image, kernel, driver, guest_modules(facts, kernel));
   Judgement judgement{state.builtin, std::move(state.missing), std::move(state.unreadable)};
   if (!state.builtin && module_directory(image, kernel)) judge_aliases(image, kernel, judgement);
   return judgement;
