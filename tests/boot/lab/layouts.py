@@ -171,7 +171,7 @@ def fill_fats(disk: Disk, boot: Path) -> None:
     """/boot and the ESP of the disk, anew from the tree."""
     for name, serial, top, skip in (("boot", "B0B0B0B0", boot, "efi"), ("esp", "E5E5E5E5", boot / "efi", "")):
         part = disk.regions[name]
-        run(["mkfs.vfat", "-F", "32", "-i", serial, "--offset", str(part.offset // 512), disk.image,
+        run(["mkfs.vfat", "-F", "16", "-i", serial, "--offset", str(part.offset // 512), disk.image,
              str(part.size // 1024)])
         items = [item for item in sorted(top.iterdir()) if item.name != skip]
         run(["mcopy", "-s", "-Q", "-i", f"{disk.image}@@{part.offset}", *items, "::/"], timeout=120)

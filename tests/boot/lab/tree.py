@@ -139,10 +139,15 @@ class Tree:
         run([self.tool, "--root", self.root, "--lsblk", self.lsblk, *options], timeout=600)
 
 
-def make_ready(tree: Tree) -> None:
-    """What an administrator who knows the switch does by hand: generic images, no devices file."""
+def make_generic(tree: Tree) -> None:
+    """Generic images, today's and the next one."""
     tree.use_generic_image()
     tree.write("etc/dracut.conf.d/99-generic.conf", 'hostonly="no"\n')
+
+
+def make_ready(tree: Tree) -> None:
+    """What an administrator who knows the switch does by hand: generic images, no devices file."""
+    make_generic(tree)
     tree.use_devicesfile("0")
 
 

@@ -3,8 +3,9 @@
 from lab.tree import Tree
 
 GUEST = "el9"
+START = "generic"
 CORE = True
 
 
 def change(tree: Tree) -> None:
-    tree.use_devicesfile("1")
+    pass

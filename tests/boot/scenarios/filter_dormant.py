@@ -4,9 +4,10 @@ import re
 
 from lab.tree import Tree
 
+START = "generic"
+
 
 def change(tree: Tree) -> None:
-    tree.use_devicesfile("1")
     tree.append("etc/lvm/lvmlocal.conf", '\ndevices {\n\tfilter = [ "a|^/dev/vda3$|", "r|.*|" ]\n}\n')
     file = tree.at("etc/lvm/devices/system.devices")
     text, count = re.subn("IDTYPE=sys_serial IDNAME=[^ ]*", "IDTYPE=devname IDNAME=/dev/vda3", file.read_text())

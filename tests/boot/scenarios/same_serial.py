@@ -3,8 +3,9 @@
 from lab.tree import Tree
 from lab.vm import Host
 
+START = "generic"
 HOST = Host(nvme_serial="BHYVE-1234")
 
 
 def change(tree: Tree) -> None:
-    tree.use_devicesfile("1")
+    pass
