@@ -24,7 +24,7 @@ from .tree import Tree, install_tool
 from .vm import Bus, State, boot
 
 ALL = ("predict", "live", "nvme", "next", "fix", "virtio")
-_LIVE_AT_ONCE = 9       # changes per guest: a few images each, and its root has 1.7 GB free
+_LIVE_AT_ONCE = 12      # changes per guest: a few images each, and its root has 1.7 GB free
 _CHECK = "step check nvme-preflight --check --json\n"
 
 

@@ -3,7 +3,6 @@
 from lab.tree import Tree
 
 START = "generic"
-CORE = True
 
 
 def change(tree: Tree) -> None:

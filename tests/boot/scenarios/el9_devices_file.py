@@ -4,7 +4,6 @@ from lab.tree import Tree
 
 GUEST = "el9"
 START = "generic"
-CORE = True
 
 
 def change(tree: Tree) -> None:

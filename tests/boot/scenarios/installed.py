@@ -4,7 +4,6 @@ from lab.tree import Tree
 
 START = "installed"
 LIVE_FIX = True
-CORE = True
 
 
 def change(tree: Tree) -> None:

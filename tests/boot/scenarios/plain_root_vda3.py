@@ -3,7 +3,6 @@
 from lab.tree import Tree
 
 LAYOUT = "plain"
-CORE = True
 
 
 def change(tree: Tree) -> None:
