@@ -96,6 +96,11 @@ const std::set<std::string>& builtin_modules(const Facts& facts, const std::stri
   return found == nullptr ? none : found->builtin;
 }
 
+GuestModules guest_modules(const Facts& facts, const std::string& kernel) {
+  const Kernel* const found = find_kernel(facts.kernels, kernel);
+  return found == nullptr ? GuestModules{} : GuestModules{found->builtin, found->needs};
+}
+
 Remedy rebuild_remedy(const Facts& facts, const BootImage& boot_image,
                       const std::vector<std::string>& modules) {
   const Kernel* const kernel = find_kernel(facts.kernels, boot_image.kernel);

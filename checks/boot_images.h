@@ -11,6 +11,7 @@
 
 #include "agent/facts/facts.h"
 #include "agent/finding.h"
+#include "agent/formats/module_index.h"
 
 namespace preflight {
 
@@ -44,6 +45,9 @@ std::optional<Finding> not_opened(const BootImage& boot_image);
 
 /// What is built into the guest's kernel of that release, empty when that is not known.
 const std::set<std::string>& builtin_modules(const Facts& facts, const std::string& kernel);
+
+/// What the guest knows of that kernel's modules, empty when it has none.
+GuestModules guest_modules(const Facts& facts, const std::string& kernel);
 
 /// A rebuild with dracut, where the guest has the kernel and its modules have what is missing;
 /// otherwise what to do by hand.

@@ -244,7 +244,7 @@ std::string unseen(const Image& image, const ModprobeConf& conf, const DriverSta
 
 Finding judge_image(const Case& judged, const Image& image) {
   const DriverState state = driver_state(image, judged.boot_image.kernel, driver,
-                                         builtin_modules(judged.facts, judged.boot_image.kernel));
+                                         guest_modules(judged.facts, judged.boot_image.kernel));
   const DriverRequest request = request_for(judged.facts, judged.boot_image, image, state);
   const ModprobeConf conf =
       read_modprobe_conf(image, module_directory(image, judged.boot_image.kernel).value_or(""),

@@ -80,7 +80,7 @@ bool is_loaded_by_name(const Facts& facts, const BootEntry& entry) {
 
 Judgement judge_driver(const Facts& facts, const BootImage& boot_image, const Image& image) {
   const std::string& kernel = boot_image.kernel;
-  DriverState state = driver_state(image, kernel, driver, builtin_modules(facts, kernel));
+  DriverState state = driver_state(image, kernel, driver, guest_modules(facts, kernel));
   Judgement judgement{state.builtin, std::move(state.missing), std::move(state.unreadable)};
   const bool by_name =
       std::all_of(boot_image.entries.begin(), boot_image.entries.end(),

@@ -30,7 +30,7 @@ Finding judge(const Facts& facts, const BootImage& boot_image) {
   std::vector<std::string> missing, unreadable, lacking;
   for (const std::string& driver : needed_drivers(facts, boot_image.kernel)) {
     const DriverState state =
-        driver_state(image, boot_image.kernel, driver, builtin_modules(facts, boot_image.kernel));
+        driver_state(image, boot_image.kernel, driver, guest_modules(facts, boot_image.kernel));
     if (!state.loads()) lacking.push_back(driver);
     missing.insert(missing.end(), state.missing.begin(), state.missing.end());
     unreadable.insert(unreadable.end(), state.unreadable.begin(), state.unreadable.end());

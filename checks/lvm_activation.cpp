@@ -190,7 +190,8 @@ void judge_device_mapper(const Facts& facts, const BootEntry& entry, const Image
   const Kernel* kernel = find_kernel(facts.kernels, entry.kernel);
   // Without the guest's own index nothing says that dm_mod is a module of this kernel.
   if (!kernel || kernel->builtin.contains("dm_mod") || !kernel->modular.contains("dm_mod")) return;
-  const DriverState state = driver_state(image, entry.kernel, "dm_mod", kernel->builtin);
+  const DriverState state =
+      driver_state(image, entry.kernel, "dm_mod", {kernel->builtin, kernel->needs});
   if (state.loads()) return;
   std::vector<Evidence> evidence;
   for (const std::string& missing : state.missing) evidence.push_back({path, 0, missing, "dm_mod"});

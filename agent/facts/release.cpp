@@ -69,7 +69,11 @@ Result<Kernel> read_kernel(const Root& root, const std::string& version) {
   const Result<std::string> modular = read_index(root, kernel.directory + "/modules.dep");
   if (!modular) return tl::unexpected(modular.error());
   kernel.builtin = parse_builtin(*builtin);
-  for (const auto& [name, line] : parse_dependencies(*modular).by_name) kernel.modular.insert(name);
+  for (const auto& [name, line] : parse_dependencies(*modular).by_name) {
+    kernel.modular.insert(name);
+    std::set<std::string>& needs = kernel.needs[name];
+    for (const std::string& path : line.needs) needs.insert(canonical_module_name(path));
+  }
   kernel.premade_initrd = root.exists(kernel.directory + "/initrd");
   return kernel;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -36,7 +37,8 @@ struct Kernel {
   std::string directory;          // "/lib/modules/5.14.0-503.el9.x86_64"
   std::set<std::string> builtin;  // canonical names from modules.builtin; empty when there is none
   std::set<std::string> modular;  // canonical names from modules.dep; empty when there is none
-  bool premade_initrd = false;    // <directory>/initrd exists: kernel-install copies it
+  std::map<std::string, std::set<std::string>> needs;  // of each of these, by the same file
+  bool premade_initrd = false;  // <directory>/initrd exists: kernel-install copies it
 };
 
 /// /etc/os-release, else /usr/lib/os-release. Errors: missing, malformed, ...

@@ -168,6 +168,20 @@ void find_closure(const Image& image, const std::string& directory, const std::s
       find_file(image, directory, needed, state);
 }
 
+/// What the guest's own index has the module need, and the image's index does not name.
+void find_unlisted(const std::string& directory, const std::string& module,
+                   const std::set<std::string>& needs, const std::set<std::string>& builtin,
+                   DriverState& state) {
+  if (!state.missing.empty() || !state.unreadable.empty()) return;
+  std::set<std::string> listed;
+  for (const std::string& path : state.present) listed.insert(canonical_module_name(path));
+  for (const std::string& needed : needs)
+    if (!listed.contains(needed) && !builtin.contains(needed))
+      state.missing.push_back(
+          fmt::format("{}, which {} of this kernel needs, in {}/modules.dep.bin", printable(needed),
+                      module, directory));
+}
+
 }  // namespace
 
 std::string canonical_module_name(std::string_view file_or_name) {
@@ -233,11 +247,11 @@ std::vector<std::string> module_directories(const Image& image) {
 }
 
 DriverState driver_state(const Image& image, std::string_view kernel, std::string_view module,
-                         const std::set<std::string>& guest_builtin) {
+                         const GuestModules& guest) {
   DriverState state;
   const std::string name = canonical_module_name(module);
   const std::optional<std::string> directory = module_directory(image, kernel);
-  std::set<std::string> builtin = guest_builtin;
+  std::set<std::string> builtin = guest.builtin;
   if (directory) builtin.merge(builtin_in(image, *directory));
   state.builtin = builtin.contains(name);
   if (state.builtin) return state;
@@ -247,6 +261,8 @@ DriverState driver_state(const Image& image, std::string_view kernel, std::strin
     return state;
   }
   find_closure(image, *directory, name, builtin, state);
+  if (const auto needs = guest.needs.find(name); needs != guest.needs.end())
+    find_unlisted(*directory, name, needs->second, builtin, state);
   return state;
 }
 

@@ -67,10 +67,19 @@ struct DriverState {
   bool loads() const { return builtin || (missing.empty() && unreadable.empty()); }
 };
 
-/// `guest_builtin` are the guest kernel's built-in modules (canonical), which count for that
-/// kernel.
+/// What the guest itself knows of a kernel's modules, in canonical names.
+struct GuestModules {
+  std::set<std::string> builtin;                       // they count for that kernel
+  std::map<std::string, std::set<std::string>> needs;  // by the guest's modules.dep; empty: unknown
+};
+
+/// The image's own index is not enough: dracut runs depmod over what it has copied, and for a
+/// module that was left out (omit_drivers) depmod lists no dependency. So all that the guest's
+/// modules.dep has the driver need must be there too. Tried in a real boot (dracut 106, an image
+/// made with --omit-drivers nvme_core): its modules.dep gives nvme without nvme-core, nvme fails
+/// with unknown symbols, and the boot ends without root.
 DriverState driver_state(const Image& image, std::string_view kernel, std::string_view module,
-                         const std::set<std::string>& guest_builtin);
+                         const GuestModules& guest);
 
 /// The modules that the image's alias index (modules.alias.bin, by the same rule) gives under this
 /// kernel for a modalias. Lines are those of modules.alias, 0 for matches from the .bin.

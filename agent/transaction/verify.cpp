@@ -161,7 +161,8 @@ void compare_files(const Image& old, const Image& fresh, std::vector<std::string
 }
 
 void check_driver(const Image& fresh, const Kernel& kernel, std::vector<std::string>& faults) {
-  const DriverState nvme = driver_state(fresh, kernel.version, "nvme", kernel.builtin);
+  const GuestModules guest{kernel.builtin, kernel.needs};
+  const DriverState nvme = driver_state(fresh, kernel.version, "nvme", guest);
   if (!nvme.loads())
     faults.push_back(fmt::format("nvme would not load: {} missing",
                                  nvme.missing.empty()
@@ -177,7 +178,7 @@ void check_needed(const Image& fresh, const Kernel& kernel, const std::vector<st
                   std::vector<std::string>& faults) {
   for (const std::string& name : needed)
     if (kernel.modular.contains(canonical_module_name(name)) &&
-        !driver_state(fresh, kernel.version, name, kernel.builtin).loads())
+        !driver_state(fresh, kernel.version, name, {kernel.builtin, kernel.needs}).loads())
       faults.push_back(
           fmt::format("{}, which the root file system needs, would not load", printable(name)));
 }
@@ -215,8 +216,9 @@ std::vector<std::string> verify_new_image(const Image* old, const Image& fresh,
   check_driver(fresh, kernel, faults);
   check_needed(fresh, kernel, needed, faults);
   if (!old) return faults;
-  const DriverState before = driver_state(*old, kernel.version, "virtio_blk", kernel.builtin);
-  const DriverState now = driver_state(fresh, kernel.version, "virtio_blk", kernel.builtin);
+  const GuestModules guest{kernel.builtin, kernel.needs};
+  const DriverState before = driver_state(*old, kernel.version, "virtio_blk", guest);
+  const DriverState now = driver_state(fresh, kernel.version, "virtio_blk", guest);
   if (before.loads() && !now.loads())
     faults.emplace_back("virtio_blk is missing: there would be no way back to the old controller");
   compare_modules(*old, fresh, kernel, faults);

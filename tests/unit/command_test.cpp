@@ -86,12 +86,17 @@ TEST(DescendantsTest, AreKilledEvenInASessionOfTheirOwn) {
   Result<CommandOutput> output = fail(ErrorKind::missing, "", "not run");
   {
     const Descendants descendants;
-    output = run(shell("setsid sh -c 'sleep 1000 & echo $!; wait' & sleep 0.5; exit 0"));
+    output =
+        run(shell("f=$(mktemp); setsid sh -c 'sleep 1000 & echo $! >'\"$f\"'; wait' & "
+                  "while [ ! -s \"$f\" ]; do sleep 0.05; done; cat \"$f\"; rm \"$f\""));
     ASSERT_TRUE(output);
     ASSERT_FALSE(output->out.empty());
     EXPECT_EQ(::kill(std::stoi(output->out), 0), 0);
   }
-  EXPECT_NE(::kill(std::stoi(output->out), 0), 0);
+  // Killed is not yet gone.
+  const pid_t left = std::stoi(output->out);
+  for (int i = 0; i < 500 && ::kill(left, 0) == 0; ++i) ::usleep(10000);
+  EXPECT_NE(::kill(left, 0), 0);
 }
 
 TEST(RunTest, NamesAMissingProgram) {

@@ -52,10 +52,11 @@ class ModuleIndex : public testing::Test {
   }
   void drop(const std::string& name) { ASSERT_EQ(image_.files.erase(at(name)), 1u); }
   DriverState state(const std::set<std::string>& builtin = {}) const {
-    return driver_state(image_, kernel, "nvme", builtin);
+    return driver_state(image_, kernel, "nvme", {builtin, guest_needs_});
   }
 
   Image image_;
+  std::map<std::string, std::set<std::string>> guest_needs_;
 };
 
 TEST_F(ModuleIndex, AllThere) {
@@ -78,6 +79,22 @@ TEST_F(ModuleIndex, EachModuleOfTheClosureCounts) {
     EXPECT_FALSE(state().loads());
     image_.files[at(name)] = saved;
   }
+  EXPECT_TRUE(state().loads());
+}
+
+// dracut with omit_drivers: depmod over the image knows no dependency on what was left out.
+TEST_F(ModuleIndex, WhatTheGuestKnowsNvmeToNeedCountsEvenIfTheImagesIndexForgotIt) {
+  guest_needs_["nvme"] = {"nvme_core", "nvme_auth", "t10_pi"};
+  EXPECT_TRUE(state().loads());
+  drop("kernel/drivers/nvme/host/nvme-core.ko.xz");
+  put("modules.dep",
+      "kernel/drivers/nvme/host/nvme.ko.xz: kernel/drivers/nvme/common/nvme-auth.ko.xz "
+      "kernel/block/t10-pi.ko.xz\n");
+  EXPECT_THAT(state().missing, ElementsAre(HasSubstr("nvme_core, which nvme")));
+  EXPECT_TRUE(state({"nvme_core"}).loads());
+  guest_needs_["nvme"] = {"nvme_auth"};
+  EXPECT_TRUE(state().loads());
+  guest_needs_ = {{"nvme_core", {"other"}}};
   EXPECT_TRUE(state().loads());
 }
 

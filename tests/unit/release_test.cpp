@@ -94,6 +94,7 @@ TEST_F(ReleaseTest, Kernels) {
   EXPECT_EQ(old->directory, "/lib/modules/5.14.0-70.el9.x86_64");
   EXPECT_EQ(old->builtin, (std::set<std::string>{"nvme_core"}));
   EXPECT_EQ(old->modular, (std::set<std::string>{"nvme"}));
+  EXPECT_EQ(old->needs.at("nvme"), (std::set<std::string>{"nvme_core"}));
   EXPECT_FALSE(old->premade_initrd);
   const Kernel* fresh = find_kernel(kernels, "5.14.0-503.el9.x86_64");
   ASSERT_NE(fresh, nullptr);

@@ -36,12 +36,12 @@ def check_machine() -> None:
         raise LabUnavailable("not root (loop devices, mmdebstrap)")
 
 
-def _digest(*parts: bytes) -> str:
+def digest(*parts: bytes) -> str:
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
 
 @contextmanager
-def _locked(cache: Path) -> Iterator[None]:
+def locked(cache: Path) -> Iterator[None]:
     """One builder at a time; others wait for its result."""
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / ".lock").open("w") as lock:
@@ -51,7 +51,7 @@ def _locked(cache: Path) -> Iterator[None]:
         yield
 
 
-def _cached(cache: Path, kind: str, key: str, build: Callable[[Path], None]) -> Path:
+def cached(cache: Path, kind: str, key: str, build: Callable[[Path], None]) -> Path:
     """cache/kind-key, built under another name and renamed, so that a half-built one never counts."""
     final = cache / f"{kind}-{key}"
     if not final.exists():
@@ -68,6 +68,15 @@ def _cached(cache: Path, kind: str, key: str, build: Callable[[Path], None]) -> 
     return final
 
 
+def shared(kind: str, key: str, build: Callable[[Path], None]) -> Path:
+    """cached(), without waiting for another builder where there is nothing to build."""
+    final = cache_dir() / f"{kind}-{key}"
+    if final.exists():
+        return final
+    with locked(cache_dir()):
+        return cached(cache_dir(), kind, key, build)
+
+
 def base_disk(recipe: Recipe, logs: Path, say: Callable[[str], None]) -> Disk:
     cache = cache_dir()
     logs.mkdir(parents=True, exist_ok=True)
@@ -79,6 +88,8 @@ def base_disk(recipe: Recipe, logs: Path, say: Callable[[str], None]) -> Disk:
     def build_disk(work: Path) -> None:
         say(f"{recipe.name}: dressing the tree and making the disk")
         tree = work / "tree"
+        plain = cached(cache, f"{recipe.name}.tree", digest(
+            repr((recipe.suite, recipe.packages, recipe.unused_modules)).encode()), build_tree)
         run(["cp", "-a", plain / "tree", tree], timeout=300)
         rootfs.dress(recipe, tree)
         rootfs.build_rescue(recipe, tree)
@@ -95,9 +106,6 @@ def base_disk(recipe: Recipe, logs: Path, say: Callable[[str], None]) -> Disk:
             raise LabError("vgimportdevices wrote no entry")
         made.save_layout(work / "layout.json")
 
-    with _locked(cache):
-        plain = _cached(cache, f"{recipe.name}.tree", _digest(
-            repr((recipe.suite, recipe.packages, recipe.unused_modules)).encode()), build_tree)
-        ready = _cached(cache, f"{recipe.name}.base", _digest(
-            repr(recipe).encode(), *(source.read_bytes() for source in _SOURCES)), build_disk)
+    key = digest(repr(recipe).encode(), *(source.read_bytes() for source in _SOURCES))
+    ready = shared(f"{recipe.name}.base", key, build_disk)
     return Disk.load(ready / "disk.raw", ready / "layout.json")

@@ -47,6 +47,10 @@ def _terminated(signum: int, _frame: object) -> None:
     raise KeyboardInterrupt(f"signal {signum}")     # so that QEMU and mounts end on the ordinary way out
 
 
+def end_by_signal() -> None:
+    signal.signal(signal.SIGTERM, _terminated)
+
+
 def main(name: str, test: Callable[[Lab], None], *, needs_tool: bool, argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=test.__doc__)
     parser.add_argument("--tool", type=Path, default=REPO / "build/nvme-preflight", help="the program under test")
@@ -54,7 +58,7 @@ def main(name: str, test: Callable[[Lab], None], *, needs_tool: bool, argv: Sequ
     parser.add_argument("--guest", choices=sorted(RECIPES), default="el10")
     parser.add_argument("--prepare-only", action="store_true", help="only build the cached base guest")
     options = parser.parse_args(argv)
-    signal.signal(signal.SIGTERM, _terminated)
+    end_by_signal()
     table = Table()
     try:
         base.check_machine()

@@ -11,11 +11,15 @@ from .disk import Disk
 from .run import LabError
 
 
+class NothingToLoad(LabError):
+    """The loader stops here, as GRUB would: the guest does not boot, on any controller."""
+
+
 @dataclass(frozen=True)
 class Loaded:
     entry: str
     kernel: Path
-    initrd: Path
+    initrd: Path | None     # none: the entry names none, or its files are empty
     options: str
 
 
@@ -36,10 +40,37 @@ def load(disk: Disk, into: Path, entry: str | None = None) -> Loaded:
     else:
         wanted = [name for name in ids if entry in name]
     if len(wanted) != 1:
-        raise LabError(f"no single boot entry: wanted {entry or 'saved_entry'}, found {wanted} of {ids}")
+        raise NothingToLoad(f"no single boot entry: wanted {entry or 'saved_entry'}, found {wanted} of {ids}")
     keys = _parse(disk.read_boot(f"/loader/entries/{wanted[0]}.conf", into / "entry.conf").read_text())
     return Loaded(
         entry=wanted[0],
-        kernel=disk.read_boot(keys["linux"], into / "vmlinuz"),
-        initrd=disk.read_boot(keys["initrd"], into / "initrd"),
+        kernel=_read(disk, keys.get("linux", ""), into / "vmlinuz"),
+        initrd=_initrd(disk, keys.get("initrd", "").split(), into),
         options=keys.get("options", ""))
+
+
+def _read(disk: Disk, path: str, to: Path) -> Path:
+    directory, _, name = path.rpartition("/")
+    if name not in disk.list_boot(directory or "/"):
+        raise NothingToLoad(f"file '{path}' not found")
+    return disk.read_boot(path, to)
+
+
+def _initrd(disk: Disk, paths: list[str], into: Path) -> Path | None:
+    """All initrds of the entry, one behind the other, as GRUB hands them over."""
+    joined, piece = into / "initrd", into / "initrd.piece"
+    joined.write_bytes(b"")
+    for path in paths:
+        try:
+            _read(disk, path, piece)
+        except NothingToLoad:
+            raise
+        except LabError:        # debugfs writes nothing for an empty file
+            continue
+        with joined.open("ab") as file:
+            file.write(piece.read_bytes())
+    piece.unlink(missing_ok=True)
+    if joined.stat().st_size:
+        return joined
+    joined.unlink()
+    return None

@@ -26,7 +26,7 @@ def scrub(text: str) -> str:
 def run(
     argv: Sequence[str | Path],
     *,
-    timeout: float = 60,
+    timeout: float = 300,       # even umount takes a minute where the disk is busy: it writes the whole clone back
     env: Mapping[str, str] | None = None,
     log: Path | None = None,
 ) -> str:

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""What a boot came to, measured against what the guest's own fstab asks for. Knows nothing of the tool."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from .disk import Disk
+from .guest import FACTS
+from .loader import NothingToLoad
+from .recipe import VG
+from .vm import Boot, Bus, Host, State, boot
+
+QUESTIONS = FACTS + """
+step mounts findmnt -rno TARGET
+step failed systemctl --failed --no-legend --plain
+"""
+_OPTIONAL = {"nofail", "noauto"}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a complete boot of this guest has."""
+
+    mounts: tuple[str, ...]
+    swaps: int
+    vg: bool
+
+    @classmethod
+    def of(cls, root: Path, lvm: bool) -> Wanted:
+        mounts, swaps = ["/"], 0
+        for line in (root / "etc/fstab").read_text().splitlines():
+            fields = line.split()
+            if len(fields) < 3 or fields[0].startswith("#"):
+                continue
+            if len(fields) > 3 and _OPTIONAL & set(fields[3].split(",")):
+                continue
+            if fields[2] == "swap":
+                swaps += 1
+            elif fields[1] not in mounts:
+                mounts.append(fields[1])
+        return cls(tuple(mounts), swaps, lvm)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    boots: bool
+    state: str
+    reason: str
+    missing: tuple[str, ...]
+    seconds: int
+
+    @classmethod
+    def load(cls, data: dict[str, Any]) -> Outcome:
+        return cls(**{**data, "missing": tuple(data["missing"])})
+
+    def dump(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        if self.boots:
+            return "boots"
+        if self.state == State.NORMAL.value:
+            return "incomplete: " + ", ".join(self.missing)
+        return f"{self.state}: {self.reason}"
+
+
+def _lines(done: Boot, step: str) -> list[str]:
+    return [line.strip() for line in done.steps[step].out.splitlines()] if step in done.steps else []
+
+
+def _missing(done: Boot, bus: Bus, wanted: Wanted) -> list[str]:
+    mounted = set(_lines(done, "mounts"))
+    missing = [f"{mount} not mounted" for mount in wanted.mounts if mount not in mounted]
+    if len(_lines(done, "swaps")) < wanted.swaps:
+        missing.append("swap not on")
+    disk = "/dev/nvme0n1" if bus is Bus.NVME else "/dev/vda"
+    if wanted.vg and not any(line.startswith(disk) and line.split()[1:] == [VG] for line in _lines(done, "pvs")):
+        missing.append("pvs shows no PV")
+    return missing
+
+
+def observe(disk: Disk, bus: Bus, wanted: Wanted, logs: Path, host: Host, more: str = "") -> tuple[Outcome, Boot | None]:
+    """Boot without leaving a trace on the disk, and say what it came to."""
+    try:
+        done = boot(disk, bus, QUESTIONS + more, logs, snapshot=True, cpus=1, reach=900, finish=600, host=host)
+    except NothingToLoad as stop:
+        return Outcome(False, State.NO_BOOT.value, f"boot loader: {stop}", (), 0), None
+    missing = _missing(done, bus, wanted) if done.state is State.NORMAL else []
+    return Outcome(done.state is State.NORMAL and not missing, done.state.value, done.reason, tuple(missing),
+                   round(done.seconds)), done

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+"""The default entry's image is gone."""
+from lab.tree import Tree
+
+
+def change(tree: Tree) -> None:
+    tree.image.unlink()

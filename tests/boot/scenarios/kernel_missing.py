@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+"""The default entry's kernel is gone."""
+from lab.tree import Tree
+
+
+def change(tree: Tree) -> None:
+    tree.remove(f"boot/vmlinuz-{tree.kernel}")

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT
+"""rd.lvm.lv= names swap alone, in an image that activates nothing else."""
+from lab.tree import Tree
+
+CORE = True
+
+
+def change(tree: Tree) -> None:
+    tree.like_el()
+    tree.drop_argument("rd.lvm.lv=rl/root")
