@@ -65,20 +65,15 @@ FixReport fix_report(const FixOutcome& outcome) {
   return {outcome.run, std::string(to_string(outcome.state)), outcome.changed, outcome.message, {}};
 }
 
-/// A run that was killed is the first thing to know about a guest.
-std::string interrupted_notice(const Guest& guest) {
-  const auto unfinished = find_unfinished_run(guest.root);
-  if (!unfinished || !*unfinished) return {};
-  return complaint(
-      fmt::format("the run {} was interrupted: nvme-preflight --undo puts everything back, and so "
-                  "does the next --fix before it begins",
-                  **unfinished));
+std::string notice(const Guest& guest) {
+  const std::string text = unfinished_notice(guest);
+  return text.empty() ? text : complaint(text);
 }
 
 Reply check(const Guest& guest, const Options& options, const Surface& surface) {
   const Examined examined = examine(guest, options);
   Reply reply = render(examined.facts, report_of(examined, options), options, surface);
-  reply.err = interrupted_notice(guest);
+  reply.err = notice(guest);
   return reply;
 }
 
@@ -132,7 +127,11 @@ Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
   Examined examined = examine(guest, options);
   const Result<std::vector<Step>> plan = plan_fixes(examined.facts, examined.findings);
   if (!plan) return refuse(examined, plan.error().message(), options, surface);
-  if (options.dry_run) return show_plan(examined, *plan, options, surface);
+  if (options.dry_run) {
+    Reply reply = show_plan(examined, *plan, options, surface);
+    reply.err += notice(guest);
+    return reply;
+  }
 
   const std::set<std::string> asked = checks_to_mend(examined.findings);
   Examined fresh;
@@ -158,11 +157,24 @@ Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
   return render(shown.facts, report, options, surface);
 }
 
+bool root_is_on_nvme(const Facts& facts) {
+  const std::optional<std::size_t> root =
+      facts.storage ? facts.storage->mounted_at("/") : std::nullopt;
+  if (!root) return false;
+  const std::vector<std::size_t> disks = facts.storage->disks_under(*root);
+  return std::any_of(disks.begin(), disks.end(),
+                     [&](std::size_t disk) { return facts.storage->devices[disk].is_nvme(); });
+}
+
 Reply put_back(const Guest& guest, const Options& options, const Surface& surface) {
   const TransactionPorts ports =
       real_ports(guest, nullptr, nullptr, surface.progress, surface.stop);
-  const FixOutcome outcome = undo(guest, options.run, ports);
+  FixOutcome outcome = undo(guest, options.run, ports, options.force ? Force::yes : Force::no);
   const Examined examined = examine(guest, options);
+  if (!outcome.changed.empty() && root_is_on_nvme(examined.facts))
+    outcome.message +=
+        "\nThis guest's disk is NVMe now, and what was put back is for the old controller: change "
+        "the disk back on the host before the next boot, or run nvme-preflight --fix again.";
   Report report = report_of(examined, options);
   report.fix = fix_report(outcome);
   report.exit_code = outcome.exit_code;

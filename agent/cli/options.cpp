@@ -78,6 +78,10 @@ void add_modes(CLI::App& app, Options& options, bool& check, bool& fix, bool& ru
   app.add_flag("--dry-run", options.dry_run, "with --fix: say what would be done, do nothing")
       ->needs(fix_flag);
   app.add_flag("--diff", options.diff, "with --fix: show the edits as a diff")->needs(fix_flag);
+  app.add_flag("--force", options.force,
+               "with --undo: put back files that somebody changed since as well (what is there now "
+               "is kept in the run's folder)")
+      ->needs(undo);
   app.add_option_function<int>(
          "--time-limit",
          [&options](int seconds) { options.time_limit = std::chrono::seconds(seconds); },

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,5 +35,13 @@ struct GrubEnvironment {
 /// reads a block of any size, only writing needs 1024 bytes. Errors: malformed (no signature), for
 /// which GRUB loads nothing at all.
 Result<GrubEnvironment> parse_grubenv(const std::string& path, std::string_view text);
+
+/// `now` with every variable that `placed` has otherwise than `original` as `original` has it
+/// (which may be: not at all). All other variables stay as `now` has them, byte for byte and in
+/// their order, and so does the block's size, by giving or taking padding. nullopt: one of the
+/// three is no environment block, one of those variables is in `now` as neither of the two has it,
+/// or there is no room.
+std::optional<std::string> put_variables_back(std::string_view original, std::string_view placed,
+                                              std::string_view now);
 
 }  // namespace preflight

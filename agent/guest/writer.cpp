@@ -303,11 +303,12 @@ std::string temporary_name(std::string_view name) {
 }
 
 Result<void> replace_file(const At& file, const ByteSource& content, const Attributes& attributes,
-                          Bytes kind) {
+                          Bytes kind, const std::function<Result<void>()>& last_look) {
   const At beside{file.directory, temporary_name(file.name), file.path + " (new)"};
   // One that a killed run left: the journal says it is ours.
   if (auto removed = remove_file(beside); !removed) return tl::unexpected(removed.error());
   Result<void> done = fill(beside, content, attributes, kind);
+  if (done && last_look) done = last_look();
   if (done &&
       ::renameat(file.directory, beside.name.c_str(), file.directory, file.name.c_str()) != 0)
     done = fail_errno(errno, file.path, "put the new file in its place");

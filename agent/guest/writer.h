@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -82,8 +83,9 @@ std::string temporary_name(std::string_view name);
 /// Writes `content` to the temporary name, gives it the attributes, syncs it, renames it over
 /// `file` and syncs the directory. On an error before the rename `file` is untouched and the
 /// temporary file is removed.
+/// `last_look` is asked just before the rename: writing a large file takes a while.
 Result<void> replace_file(const At& file, const ByteSource& content, const Attributes& attributes,
-                          Bytes kind);
+                          Bytes kind, const std::function<Result<void>()>& last_look = nullptr);
 
 /// Creates a file of the tool's own (mode 0600), synced, its directory synced. Error if it exists.
 Result<void> create_file(const At& file, const ByteSource& content);

@@ -77,6 +77,7 @@ class Reader {
     const std::string* value = member ? member->string() : nullptr;
     return value ? *value : spoil<std::string>();
   }
+  bool has(std::string_view key) const { return json_ && json_->find(key); }
   bool truth(std::string_view key) {
     const Json* member = json_ ? json_->find(key) : nullptr;
     const bool* value = member ? member->boolean() : nullptr;
@@ -178,7 +179,9 @@ bool apply_place(RunRecord& record, Reader& line) {
   if (record.files.empty()) return false;
   const std::int64_t file =
       line.number("file", 0, static_cast<std::int64_t>(record.files.size()) - 1);
-  record.files[static_cast<std::size_t>(file)].placed = line.digest("placed");
+  FileRecord& placed = record.files[static_cast<std::size_t>(file)];
+  placed.placed = line.digest("placed");
+  if (line.has("copy")) placed.copy = line.name("copy");
   return true;
 }
 
@@ -246,9 +249,11 @@ Json devices_file_event(const WatchedFile& file) {
   return Json::Object{{"event", "devices-file"}, {"path", file.path}, {"backup", file.backup}};
 }
 
-Json place_event(std::size_t file, const Digest& digest) {
-  return Json::Object{
+Json place_event(std::size_t file, const Digest& digest, const std::string& copy) {
+  Json::Object event{
       {"event", "place"}, {"file", static_cast<std::int64_t>(file)}, {"placed", to_json(digest)}};
+  if (!copy.empty()) event.emplace_back("copy", copy);
+  return event;
 }
 
 Json state_event(std::string_view state) {

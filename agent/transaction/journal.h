@@ -30,6 +30,7 @@ struct FileRecord {
   Attributes attributes;         // the original's, when it existed
   Digest original;               // the same
   std::optional<Digest> placed;  // what the run puts there; set once it is about to
+  std::string copy;              // name in the run folder of a copy of it; "" when there is none
 };
 
 /// A file that the run leaves alone but LVM may rename because of it.
@@ -59,8 +60,9 @@ Json begin_event(const RunRecord& record);
 Json directory_event(const std::string& path);
 Json file_event(const FileRecord& file);
 Json devices_file_event(const WatchedFile& file);
-Json place_event(std::size_t file, const Digest& digest);  // index into RunRecord::files
-Json state_event(std::string_view state);                  // "committed", "undoing", "undone"
+/// `file` is an index into RunRecord::files.
+Json place_event(std::size_t file, const Digest& digest, const std::string& copy = "");
+Json state_event(std::string_view state);  // "committed", "undoing", "undone"
 
 /// Reads a journal. A last line without its newline was being written when the power went: the
 /// action it announces did not happen, so it is left out; `sound_length` is where it begins.

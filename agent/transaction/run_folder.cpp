@@ -39,6 +39,13 @@ std::string run_path(const std::string& run) {
   return fmt::format("{}/{}", runs_path, run);
 }
 
+std::string by_hand(const std::string& run) {
+  return fmt::format(
+      "; what that run changed and whether it finished cannot be told. Its backups are in {0}: put "
+      "back by hand what is to be put back, then move that folder away",
+      run_path(run));
+}
+
 }  // namespace
 
 Result<Folder> Folder::open(const Root& root, const std::string& path) {
@@ -119,13 +126,17 @@ Result<ParsedJournal> read_journal(const Root& root, const std::string& run) {
   Result<std::string> text = root.read(path, journal_cap);
   if (!text && text.error().kind != ErrorKind::missing) return tl::unexpected(text.error());
   Result<ParsedJournal> parsed = parse_journal(path, run, text ? *text : "");
-  if (!parsed || parsed->begun) return parsed;
+  if (!parsed)
+    return fail(parsed.error().kind, path, parsed.error().what + by_hand(run), parsed.error().line);
+  if (parsed->begun) return parsed;
   Result<std::vector<std::string>> names = root.list(run_path(run));
   if (!names) return tl::unexpected(names.error());
   for (const std::string& name : *names)
     if (name.starts_with("backup-"))
-      return fail(ErrorKind::malformed, path,
-                  "is missing or empty, but there are backups beside it: somebody removed it");
+      return fail(
+          ErrorKind::malformed, path,
+          std::string("is missing or empty, but there are backups beside it: somebody removed it") +
+              by_hand(run));
   return parsed;
 }
 

@@ -36,14 +36,14 @@ struct Hold {
   Lock lock;
 };
 
-Result<Hold> take_hold(const Root& root, const TransactionPorts& ports) {
+Result<Hold> take_hold(const Root& root, const TransactionPorts& ports, std::string_view mode) {
   Result<RunsFolder> runs = RunsFolder::ensure(root);
   if (!runs) return tl::unexpected(runs.error());
   Result<Folder> folder = Folder::open(root, runs_path);
   if (!folder) return tl::unexpected(folder.error());
-  Result<Lock> lock =
-      Lock::acquire(std::move(folder->fd), runs_path,
-                    fmt::format("pid {}, since {}\n", ::getpid(), utc_time(ports.now())));
+  Result<Lock> lock = Lock::acquire(std::move(folder->fd), runs_path,
+                                    fmt::format("nvme-preflight {}, pid {}, since {}\n", mode,
+                                                ::getpid(), utc_time(ports.now())));
   if (!lock) return tl::unexpected(lock.error());
   return Hold{std::move(*runs), std::move(*lock)};
 }
@@ -71,36 +71,44 @@ std::string lines_of(const std::vector<std::string>& texts) {
   return out;
 }
 
+FixOutcome not_put_back(const Folder& folder, const RunRecord& record, const Restored& restored,
+                        const std::string& because) {
+  FixOutcome outcome{record.run, State::applied, exit_not_put_back, {}, ""};
+  for (const Error& error : restored.failures) outcome.changed.push_back(error.path);
+  outcome.message = fmt::format(
+      "{}\nOf run {}, these could not be put back; the originals are in {}:{}\nRemove the cause "
+      "and run nvme-preflight --undo again (--undo {} --force puts back what somebody changed "
+      "since).",
+      because, outcome.run, folder.path, lines_of(restored.failures), outcome.run);
+  return outcome;
+}
+
 /// Puts a run back and says so in its journal. `because` begins the message; `exit_code` is what a
 /// success is called.
 FixOutcome put_back(const Root& root, const Folder& folder, Journal& journal,
-                    const std::string& because, int exit_code) {
-  FixOutcome outcome;
-  outcome.run = journal.record().run;
-  Restored restored = restore(root, folder, journal.record());
+                    const std::string& because, int exit_code, Force force) {
+  Restored restored = restore(root, folder, journal.record(), force);
   if (!restored.failures.empty()) {
     // A passing error, or room that the first pass has made.
-    Restored again = restore(root, folder, journal.record());
+    Restored again = restore(root, folder, journal.record(), force);
     again.changed.insert(again.changed.begin(), restored.changed.begin(), restored.changed.end());
+    again.notes.insert(again.notes.begin(), restored.notes.begin(), restored.notes.end());
     restored = std::move(again);
   }
-  if (!restored.failures.empty()) {
-    outcome.state = State::applied;
-    outcome.exit_code = exit_not_put_back;
-    for (const Error& error : restored.failures) outcome.changed.push_back(error.path);
-    outcome.message = fmt::format(
-        "{}\nOf run {}, these could not be put back; the originals are in {}:{}\nRemove the cause "
-        "and run nvme-preflight --undo again.",
-        because, outcome.run, folder.path, lines_of(restored.failures));
-    return outcome;
-  }
-  outcome.state = State::undone;
-  outcome.exit_code = exit_code;
-  outcome.changed = restored.changed;
-  outcome.message = fmt::format("{}\nEverything that run {} changed is what it was before.{}",
-                                because, outcome.run, lines_of(restored.notes));
+  if (!restored.failures.empty()) return not_put_back(folder, journal.record(), restored, because);
+  FixOutcome outcome{journal.record().run, State::undone, exit_code, restored.changed, ""};
   // Should this fail: all is back, and the next run finds that out for itself.
   (void)journal.append(state_event("undone"));
+  if (restored.lost.empty()) {
+    outcome.message = fmt::format("{}\nEverything that run {} changed is what it was before.{}",
+                                  because, outcome.run, lines_of(restored.notes));
+    return outcome;
+  }
+  outcome.exit_code = exit_not_put_back;
+  outcome.message = fmt::format(
+      "{}\nThese stay as they are:{}\nEverything else that run {} changed is what it was "
+      "before.{}",
+      because, lines_of(restored.lost), outcome.run, lines_of(restored.notes));
   return outcome;
 }
 
@@ -123,6 +131,7 @@ class Run {
     if (!reasons.empty())
       return give_up("after the fix the guest would still not be ready:" + lines_of(reasons));
     if (auto done = go_on(); !done) return give_up(done.error().message());
+    if (auto done = check_still_ours(); !done) return give_up(done.error().message());
     if (auto done = journal_->append(state_event("committed")); !done)
       return give_up(done.error().message());
     return applied();
@@ -287,10 +296,25 @@ class Run {
       attributes = fresh_attributes(place->directory.get(), target.path,
                                     target.edit ? target.edit->mode : mode_t{0600});
     if (!attributes) return tl::unexpected(attributes.error());
-    if (auto done = journal_->append(place_event(file, digest)); !done) return done;
-    if (auto done = replace_file(at(*place), content(), *attributes, Bytes::changed); !done)
+    Result<std::string> kept = keep_placed(target, file, content());
+    if (!kept) return tl::unexpected(kept.error());
+    if (auto done = journal_->append(place_event(file, digest, *kept)); !done) return done;
+    const auto last_look = [&] { return check_unchanged_but_for_us(target); };
+    if (auto done = replace_file(at(*place), content(), *attributes, Bytes::changed, last_look);
+        !done)
       return done;
     return read_back(at(*place), digest, content());
+  }
+
+  /// GRUB writes to its environment block at every boot: to tell that from what the run did to it,
+  /// an undo needs what the run put there.
+  Result<std::string> keep_placed(const Target& target, std::size_t file,
+                                  const ByteSource& content) {
+    if (!target.existed || !target.path.ends_with("/grubenv")) return std::string();
+    std::string name = fmt::format("placed-{}", file);
+    if (auto done = create_file(*folder_ / name, content); !done)
+      return tl::unexpected(done.error());
+    return name;
   }
 
   static Result<void> read_back(const At& there, const Digest& digest, const ByteSource& content) {
@@ -302,6 +326,23 @@ class Run {
     if (!same) return tl::unexpected(same.error());
     if (!*same || *read != digest)
       return fail(ErrorKind::io, there.path, "does not read back as it was written");
+    return {};
+  }
+
+  /// A package manager's dracut may have come between, with an image that the fresh check saw or
+  /// did not see.
+  Result<void> check_still_ours() const {
+    for (const FileRecord& file : journal_->record().files) {
+      Result<Root::Place> place = guest_.root.place(file.path);
+      if (!place) return tl::unexpected(place.error());
+      Result<OpenFile> open = open_regular(at(*place));
+      if (!open) return tl::unexpected(open.error());
+      Result<Digest> digest = digest_of(bytes_of(open->fd.get(), file.path));
+      if (!digest) return tl::unexpected(digest.error());
+      if (*digest != file.placed)
+        return fail(ErrorKind::io, file.path,
+                    "was changed by another program while this fix was at work");
+    }
     return {};
   }
 
@@ -339,7 +380,7 @@ class Run {
   }
 
   FixOutcome give_up(const std::string& why) {
-    FixOutcome outcome = put_back(guest_.root, *folder_, *journal_, why, exit_put_back);
+    FixOutcome outcome = put_back(guest_.root, *folder_, *journal_, why, exit_put_back, Force::no);
     // A run that never got to its first file has nothing worth keeping.
     if (outcome.state == State::undone && placed_paths(journal_->record()).empty() &&
         discard_run(guest_.root, run_))
@@ -380,8 +421,42 @@ Result<void> check_alone(const Root& root) {
   return Lock::check_free(runs->fd, runs_path);
 }
 
+/// Runs after this one that changed the same files: putting this one back first would leave neither
+/// their state nor the original one.
+std::vector<Error> later_runs(const Root& root, const RunRecord& record) {
+  std::vector<Error> found;
+  const std::vector<std::string> mine = placed_paths(record);
+  const Result<std::vector<RunInfo>> runs = list_runs(root);
+  if (!runs) return {runs.error()};
+  const auto self = std::find_if(runs->begin(), runs->end(),
+                                 [&](const RunInfo& info) { return info.run == record.run; });
+  for (auto later = self; later != runs->end(); ++later) {
+    if (later == self || later->state != RunInfo::State::applied) continue;
+    const auto shared =
+        std::find_first_of(later->changed.begin(), later->changed.end(), mine.begin(), mine.end());
+    if (shared != later->changed.end())
+      found.push_back({ErrorKind::malformed, *shared, 0,
+                       fmt::format("was changed by the later run {0} as well: put that back first "
+                                   "(nvme-preflight --undo {0})",
+                                   later->run)});
+  }
+  return found;
+}
+
+FixOutcome refuse_undo(const std::string& run, const std::vector<Error>& errors) {
+  return {
+      run,
+      State::refused,
+      exit_refused,
+      {},
+      fmt::format("Run {0} is not put back, because of:{1}\nNothing was changed. To put it back "
+                  "all the same (what is there now is kept in the run's folder): "
+                  "nvme-preflight --undo {0} --force",
+                  run, lines_of(errors))};
+}
+
 /// Puts back one run, which is not undone yet. The lock is held.
-FixOutcome undo_locked(const Root& root, const std::string& run) {
+FixOutcome undo_locked(const Root& root, const std::string& run, Force force) {
   Result<ParsedJournal> parsed = read_journal(root, run);
   if (!parsed) return refused(parsed.error());
   if (!parsed->begun) {
@@ -394,14 +469,17 @@ FixOutcome undo_locked(const Root& root, const std::string& run) {
   }
   Result<Folder> folder = open_run(root, run);
   if (!folder) return refused(folder.error());
-  if (auto done = check_restorable(root, *folder, parsed->record); !done)
-    return refused(done.error());
+  if (force == Force::no)
+    if (const auto later = later_runs(root, parsed->record); !later.empty())
+      return refuse_undo(run, later);
+  if (const auto errors = check_restorable(root, *folder, parsed->record, force); !errors.empty())
+    return refuse_undo(run, errors);
   Result<Journal> journal = Journal::open(*folder / journal_name, std::move(*parsed));
   if (!journal) return refused(journal.error());
   // A committed run that is half put back must be known for what it is.
   if (journal->record().finished())
     if (auto done = journal->append(state_event("undoing")); !done) return refused(done.error());
-  return put_back(root, *folder, *journal, fmt::format("Putting back run {}.", run), 0);
+  return put_back(root, *folder, *journal, fmt::format("Putting back run {}.", run), 0, force);
 }
 
 /// The run to be put back when none is named.
@@ -437,7 +515,7 @@ void tidy(const Root& root, const TransactionPorts& ports) {
   if (!names) return;
   if (std::none_of(names->begin(), names->end(), is_run_name) ||
       std::find(names->begin(), names->end(), lock_name) != names->end())
-    (void)take_hold(root, ports);
+    (void)take_hold(root, ports, "--fix");
 }
 
 }  // namespace
@@ -478,7 +556,7 @@ FixOutcome apply(const Guest& guest, const std::vector<Step>& steps,
   Result<Plan> plan = prepare(guest, steps, ports);
   if (!plan) return refused(plan.error());
   if (plan->empty()) return nothing_to_do("There is nothing to do.");
-  Result<Hold> hold = take_hold(guest.root, ports);
+  Result<Hold> hold = take_hold(guest.root, ports, "--fix");
   if (!hold) return refused(hold.error());
   if (auto done = refuse_unfinished(guest.root); !done) return refused(done.error());
   plan = prepare(guest, steps, ports);
@@ -498,7 +576,7 @@ FixOutcome recover(const Guest& guest, const TransactionPorts& ports) {
 }
 
 FixOutcome undo(const Guest& guest, const std::optional<std::string>& run,
-                const TransactionPorts& ports) {
+                const TransactionPorts& ports, Force force) {
   if (auto done = check_alone(guest.root); !done) return refused(done.error());
   Result<std::optional<std::string>> chosen = choose(guest.root, run);
   if (!chosen) return refused(chosen.error());
@@ -506,12 +584,12 @@ FixOutcome undo(const Guest& guest, const std::optional<std::string>& run,
     tidy(guest.root, ports);
     return nothing_to_do("There is no run to put back.");
   }
-  Result<Hold> hold = take_hold(guest.root, ports);
+  Result<Hold> hold = take_hold(guest.root, ports, "--undo");
   if (!hold) return refused(hold.error());
   Result<ParsedJournal> parsed = read_journal(guest.root, **chosen);
   if (parsed && parsed->record.undone)
     return nothing_to_do(fmt::format("Run {} is already put back.", **chosen));
-  return undo_locked(guest.root, **chosen);
+  return undo_locked(guest.root, **chosen, force);
 }
 
 Result<std::vector<RunInfo>> list_runs(const Root& root) {
@@ -546,6 +624,25 @@ Result<std::optional<std::string>> find_unfinished_run(const Root& root) {
     if (!parsed->begun || !parsed->record.finished()) return std::optional<std::string>(name);
   }
   return std::optional<std::string>();
+}
+
+std::string unfinished_notice(const Guest& guest) {
+  if (const auto alone = check_alone(guest.root); !alone)
+    return alone.error().kind == ErrorKind::denied && !guest.privileged
+               ? std::string()
+               : fmt::format("{}; what is reported here may change under it",
+                             alone.error().message());
+  const auto unfinished = find_unfinished_run(guest.root);
+  if (!unfinished)
+    return unfinished.error().kind == ErrorKind::denied && !guest.privileged
+               ? std::string()
+               : fmt::format("{} Until then --fix and --undo refuse.",
+                             unfinished.error().message() + '.');
+  if (!*unfinished) return {};
+  return fmt::format(
+      "the run {} was interrupted: nvme-preflight --undo puts everything back, and so does the "
+      "next --fix before it begins",
+      **unfinished);
 }
 
 }  // namespace preflight

@@ -42,6 +42,7 @@
 #include "agent/guest/writer.h"
 #include "agent/result.h"
 #include "agent/step.h"
+#include "agent/transaction/restore.h"
 
 namespace preflight {
 
@@ -107,9 +108,10 @@ FixOutcome apply(const Guest& guest, const std::vector<Step>& steps, const Trans
 /// Puts back the run that was interrupted, if there is one; `nothing_to_do` if not.
 FixOutcome recover(const Guest& guest, const TransactionPorts& ports);
 
-/// Puts back a run: the given one; else the interrupted one; else the last that is applied.
+/// Puts back a run: the given one; else the interrupted one; else the last that is applied. All of
+/// it or, when anything speaks against that (restore.h), nothing.
 FixOutcome undo(const Guest& guest, const std::optional<std::string>& run,
-                const TransactionPorts& ports);
+                const TransactionPorts& ports, Force force = Force::no);
 
 struct RunInfo {
   enum class State { applied, undone, interrupted, damaged };
@@ -129,6 +131,10 @@ Result<std::vector<RunInfo>> list_runs(const Root& root);
 /// The run whose journal says neither "committed" nor "undone", the oldest if several. Error: a
 /// journal that cannot be read, so that nobody can tell.
 Result<std::optional<std::string>> find_unfinished_run(const Root& root);
+
+/// What is to be known before anything about this guest is believed, in words: a run is at work,
+/// was interrupted, or has a journal that nobody can read. "" when nothing of that kind is so.
+std::string unfinished_notice(const Guest& guest);
 
 /// What apply() would do, for --dry-run; with the edits' unified diffs when `diff`. Safe to print.
 std::string describe_plan(const std::vector<Step>& steps, bool diff);

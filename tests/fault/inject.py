@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -124,6 +125,10 @@ class Lab:
         if len(self.rig.unfinished()) != 1:
             raise Failure("the interrupted run of the scenarios is not there")
         self.rig.keep("interrupted")
+        # The next run's folder must not bear the same second, or there would be one more mkdir.
+        stamp = self.rig.unfinished()[0].split("-")[0]
+        while time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()) <= stamp:
+            time.sleep(0.05)
 
     def also(self, scenario: str) -> list[str]:
         name = SCENARIOS[scenario].also

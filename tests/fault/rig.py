@@ -14,6 +14,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
@@ -39,7 +40,7 @@ def scratch_parent() -> str | None:
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
-def build_guest(top: Path) -> Guest:
+def build_guest(top: Path, change: Callable[[Guest], None] | None = None) -> Guest:
     guest = Guest(top)
     guest.images[K1] = Image(K1, hostonly=True)
     guest.add_kernel(K2, Image(K2, hostonly=True))
@@ -49,6 +50,8 @@ def build_guest(top: Path) -> Guest:
     for kernel in (K1, K2):
         guest.edit(f"boot/loader/entries/{MACHINE_ID}-{kernel}.conf", " ro ", " ro boot=/dev/vda2 ")
     guest.devices_file()
+    if change:
+        change(guest)
     guest.stand_in_dracut()
     guest.finish()
     decorate(guest)
@@ -108,9 +111,12 @@ def expect_same(wanted: dict[str, tuple], got: dict[str, tuple], what: str, time
 class Rig:
     """One guest tree, its templates and the tool."""
 
-    def __init__(self, tool: Path, scratch: Path) -> None:
-        self.tool, self.scratch, self.top = tool, scratch, scratch / "root"
-        guest = build_guest(self.top)
+    def __init__(self, tool: Path, scratch: Path, change: Callable[[Guest], None] | None = None) -> None:
+        self.scratch, self.top = scratch, scratch / "root"
+        scratch.mkdir(exist_ok=True)
+        # A copy: the tool may be built anew meanwhile.
+        self.tool = Path(shutil.copy2(tool, scratch / "nvme-preflight"))
+        guest = build_guest(self.top, change)
         self.lsblk = write_lsblk(guest, scratch / "lsblk.json")
         self.start = picture(self.top)
         self.keep("start")
