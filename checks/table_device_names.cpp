@@ -19,17 +19,24 @@ Remedy remedy_for(const Facts& facts, const DeviceLine& line, std::string_view f
   return remedy;
 }
 
+/// Why the boot goes on without that line's device; empty when it does not.
+std::string why_without(const Facts& facts, const DeviceLine& line, Dispensable dispensable) {
+  if (line.is_optional())
+    return fmt::format("the line is {}", line.has_option("nofail") ? "nofail" : "noauto");
+  return dispensable ? dispensable(facts, line) : "";
+}
+
 Finding changing_line(const Facts& facts, const DeviceTable& table, const DeviceLine& line,
-                      const std::string& why, std::string_view fix, std::string_view effect) {
+                      const std::string& why, std::string_view fix, std::string_view effect,
+                      const std::string& without) {
   const Result<std::string> stable = stable_name(facts.storage, line.device);
   Finding finding;
   finding.subject = fmt::format("{}:{}", table.path, line.line);
-  finding.status = line.is_optional() ? Status::warn : Status::fail;
+  finding.status = without.empty() ? Status::fail : Status::warn;
   const std::string gone = fmt::format("{} ({}), {}, is gone on NVMe", line.device, line.name, why);
-  finding.summary = line.is_optional()
-                        ? fmt::format("{}; the line is {}, so the boot goes on without it.", gone,
-                                      line.has_option("nofail") ? "nofail" : "noauto")
-                        : fmt::format("{}: {}", gone, effect);
+  finding.summary = without.empty()
+                        ? fmt::format("{}: {}", gone, effect)
+                        : fmt::format("{}; {}, so the boot goes on without it.", gone, without);
   finding.evidence.push_back({table.path, line.line, line.device, stable ? *stable : "UUID=..."});
   finding.remedy = remedy_for(facts, line, fix, stable);
   return finding;
@@ -75,7 +82,7 @@ Finding whole_table(std::string_view path, Status status, std::string summary) {
 
 std::vector<Finding> judge_device_table(const Facts& facts, const Result<DeviceTable>& table,
                                         std::string_view path, std::string_view fix,
-                                        std::string_view effect) {
+                                        std::string_view effect, Dispensable dispensable) {
   if (!table) {
     if (table.error().kind == ErrorKind::missing)
       return {whole_table(path, Status::skip, "There is no such file.")};
@@ -85,7 +92,8 @@ std::vector<Finding> judge_device_table(const Facts& facts, const Result<DeviceT
   std::vector<Finding> findings;
   for (const DeviceLine& line : table->lines) {
     if (const auto why = why_it_changes(line.device))
-      findings.push_back(changing_line(facts, *table, line, *why, fix, effect));
+      findings.push_back(changing_line(facts, *table, line, *why, fix, effect,
+                                       why_without(facts, line, dispensable)));
     for (const std::string& device : devices_in_options(line.options)) {
       if (const auto why = why_it_changes(device))
         findings.push_back(changing_option(*table, line, device, *why));
