@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lab import base, cli, records, report, stages
 from lab.run import LabError, LabUnavailable
-from lab.scenario import load_all
+from lab.scenario import Scenario, load_all
 
 NAME = "truth_table"
 
@@ -26,6 +26,8 @@ def options_of() -> argparse.Namespace:
     parser.add_argument("--guests", type=int, default=3, help="how many guests run side by side")
     parser.add_argument("--stages", default=",".join(stages.ALL), help=f"of {','.join(stages.ALL)}")
     parser.add_argument("--recorded", action="store_true", help="boot nothing: predict anew, take outcomes from records")
+    parser.add_argument("--assemble", action="store_true", help="run nothing: the table of what is recorded, whatever build it "
+                        "is from")
     parser.add_argument("--fresh", action="store_true", help="forget recorded results first")
     parser.add_argument("--results", type=Path, help="write the table as Markdown")
     return parser.parse_args()
@@ -35,6 +37,8 @@ def run(options: argparse.Namespace) -> int:
     chosen = [one for one in load_all() if (one.core or not options.core) and (one.name in options.only or not options.only)]
     if not chosen:
         raise LabError("no such scenario")
+    if options.assemble:
+        return assemble(chosen, options)
     base.check_machine()
     if not options.tool.is_file():
         raise LabError(f"{options.tool}: no such program (--tool)")
@@ -50,10 +54,22 @@ def run(options: argparse.Namespace) -> int:
     finally:
         shutil.rmtree(work, ignore_errors=True)
     table = report.Table([store.of(one) for one in chosen], store, offline_only=options.recorded)
+    return show(table, options, wanted)
+
+
+def assemble(chosen: list[Scenario], options: argparse.Namespace) -> int:
+    store = records.Store(options.records or options.logs / "records", options.tool)
+    return show(report.Table([store.assemble(one) for one in chosen], store), options, stages.ALL)
+
+
+def show(table: report.Table, options: argparse.Namespace, wanted: tuple[str, ...]) -> int:
     print(table.text(), flush=True)
+    gaps = table.gaps(wanted)
+    for gap in gaps:
+        print(f"NOT MEASURED  {gap}", flush=True)
     if options.results:
         options.results.write_text(table.markdown(len(load_all())))
-    return 1 if table.disagreements() or table.gaps(wanted) else 0
+    return 1 if table.disagreements() or gaps else 0
 
 
 def main() -> int:

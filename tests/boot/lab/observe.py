@@ -16,7 +16,9 @@ from .vm import Boot, Bus, Host, State, boot
 QUESTIONS = FACTS + """
 step mounts findmnt -rno TARGET
 step failed systemctl --failed --no-legend --plain
+step late sh -c 'sleep 20; grep -v "^ *#" /etc/fstab | while read -r spec rest; do case $spec in *=*) findfs "$spec";; *) [ -e "$spec" ];; esac || echo "gone $spec $rest"; done'
 """
+_TRIES = 3
 _OPTIONAL = {"nofail", "noauto"}
 
 
@@ -82,12 +84,22 @@ def _missing(done: Boot, bus: Bus, wanted: Wanted) -> list[str]:
     return missing
 
 
+def _only_late(done: Boot) -> bool:
+    """Emergency mode, and yet every device of fstab is there: the guest was starved and its waits ran out."""
+    gone = [line.split() for line in _lines(done, "late") if line.startswith("gone ")]
+    needed = [fields for fields in gone if len(fields) < 5 or not _OPTIONAL & set(fields[4].split(","))]
+    return done.state is State.EMERGENCY and "late" in done.steps and not needed
+
+
 def observe(disk: Disk, bus: Bus, wanted: Wanted, logs: Path, host: Host, more: str = "") -> tuple[Outcome, Boot | None]:
     """Boot without leaving a trace on the disk, and say what it came to."""
-    try:
-        done = boot(disk, bus, QUESTIONS + more, logs, snapshot=True, cpus=1, reach=900, finish=600, host=host)
-    except NothingToLoad as stop:
-        return Outcome(False, State.NO_BOOT.value, f"boot loader: {stop}", (), 0), None
+    for left in reversed(range(_TRIES)):
+        try:
+            done = boot(disk, bus, QUESTIONS + more, logs, snapshot=True, cpus=1, reach=900, finish=600, host=host)
+        except NothingToLoad as stop:
+            return Outcome(False, State.NO_BOOT.value, f"boot loader: {stop}", (), 0), None
+        if not left or not _only_late(done):
+            break
     missing = _missing(done, bus, wanted) if done.state is State.NORMAL else []
     return Outcome(done.state is State.NORMAL and not missing, done.state.value, done.reason, tuple(missing),
                    round(done.seconds)), done

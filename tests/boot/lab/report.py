@@ -20,6 +20,7 @@ class Place(Enum):
     MATRIX = "counted"
     DECLINED = "declined"       # not a guest that is rehearsed: the tool says so and predicts nothing
     OUTSIDE = "outside"         # the host changes more than the controller, which the promise excludes
+    WARNED = "as warned"        # ready, it boots on NVMe, and what does not work is the warning's: the way back
     UNKNOWN = "unknown"         # could not tell, and said so
     OPEN = "not measured"
 
@@ -42,6 +43,9 @@ def place_of(record: Record) -> Place:
     if (record.scenario.host.firmware and record.nvme and not record.nvme.boots and record.virtio
             and not record.virtio.boots and "firmware.loader" in record.offline.warning):
         return Place.OUTSIDE
+    if (record.nvme and record.nvme.boots and record.virtio and not record.virtio.boots
+            and "initramfs.way-back" in record.offline.warning):
+        return Place.WARNED
     if record.offline.verdict == "unknown" and (record.live is None or record.live.verdict == "unknown"):
         return Place.UNKNOWN
     return Place.MATRIX
@@ -169,9 +173,10 @@ class Table:
         notes: list[str] = []
         for record in self.records:
             name = record.scenario.name
-            if place_of(record) in (Place.OUTSIDE, Place.DECLINED, Place.UNKNOWN, Place.OPEN):
+            if place_of(record) in (Place.OUTSIDE, Place.DECLINED, Place.WARNED, Place.UNKNOWN, Place.OPEN):
                 why = {Place.OUTSIDE: "the host changes more than the controller, or boots it on no controller",
                        Place.DECLINED: "not a guest that is rehearsed: the tool declines",
+                       Place.WARNED: "boots on NVMe, and not on the old controller, which initramfs.way-back warns of",
                        Place.UNKNOWN: f"could not tell ({' '.join(record.offline.unknown) if record.offline else ''})",
                        Place.OPEN: "not measured in this run"}[place_of(record)]
                 notes.append(f"- {name}: {why}.")
@@ -188,12 +193,14 @@ class Table:
         minutes = sum(sum(record.seconds.values()) for record in self.records) // 60
         boots = sum(one is not None for record in self.records for one in (
             record.nvme, record.virtio, record.next_kernel, record.fixed_nvme, record.fixed_virtio))
+        builds = Counter(record.predicted_key.rpartition("-")[2][:8] for record in self.records if record.offline)
         lines = [
             "<!-- SPDX-License-Identifier: MIT -->", "# The truth table: the last run", "",
             "Written by `tests/boot/truth_table.py --results`; what a row means is in README.md.", "",
             f"{' to '.join(dict.fromkeys((dates[0], dates[-1])))}, {self.store.tool_version}, {_qemu()}; "
             f"{len(self.records)} of {total} scenarios, {boots} boots of one guest each, {minutes} minutes of guests "
-            "(several run side by side).", "", *_versions(), "", "## Confusion matrix", "", *self.summary(), "",
+            "(several run side by side). Predictions by tool build: "
+            + ", ".join(f"{count} by {build}" for build, count in builds.most_common()) + ".", "", *_versions(), "", "## Confusion matrix", "", *self.summary(), "",
             "## Scenarios", "",
             "| scenario | guest | predicted | failing checks | what booted | after --fix | seconds | agree |",
             "|---|---|---|---|---|---|---|---|"]

@@ -41,7 +41,7 @@ NO_ROOT = "Boot has failed"
 _FAILED = re.compile(NO_ROOT + r"|Kernel panic|dracut: FATAL|Unable to mount root fs|Generating \"/run/initramfs/")
 # A device that systemd waits for without limit (resume=) never fails; after minutes of the guest's own clock it counts
 # as a hang, so that nobody has to sit out the bound. Nothing that boots waits so long for one job.
-_ENDLESS = re.compile(r"A start job is running for (?!dracut)[^\r\n]*\((?:[4-9]|\d\d+)min [^\r\n/]*/ no limit\)")
+_ENDLESS = re.compile(r"(?:A start job is running for|Job) (?!dracut)[^\r\n]*\((?:[4-9]|\d\d+)min [^\r\n/]*/ no limit\)")
 
 
 # Starved by its host, a guest can fail where it would boot; its kernel then says so.
