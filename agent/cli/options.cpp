@@ -73,7 +73,9 @@ void add_modes(CLI::App& app, Options& options, bool& check, bool& fix, bool& ru
       },
       "sync-write latency in DIR (/var/lib when it is not given), and what it was before");
   measure->type_name("[DIR]")->expected(0, 1);
-  auto* verify = app.add_flag("--verify", "after the switch: what was promised is what happened");
+  auto* verify = app.add_flag_callback(
+      "--verify", [&options] { options.mode = Mode::verify; },
+      "after the switch: what was promised is what happened");
   exclude_each_other({check_flag, fix_flag, undo, runs_flag, explain, measure, verify});
   app.add_flag("--dry-run", options.dry_run, "with --fix: say what would be done, do nothing")
       ->needs(fix_flag);
@@ -87,7 +89,7 @@ void add_modes(CLI::App& app, Options& options, bool& check, bool& fix, bool& ru
          [&options](int seconds) { options.time_limit = std::chrono::seconds(seconds); },
          "with --fix: how long dracut may take for one image (900)")
       ->type_name("SECONDS")
-      ->check(CLI::Range(1, longest_time_limit))
+      ->check(CLI::Range(1, longest_time_limit).description(""))
       ->needs(fix_flag);
 }
 
@@ -141,7 +143,6 @@ std::variant<Options, Answered> parse_options(int argc, const char* const* argv)
   if (app.count("--undo") > 0) options.mode = Mode::undo;
   if (runs) options.mode = Mode::runs;
   if (app.count("--explain") > 0) options.mode = Mode::explain;
-  if (app.count("--verify") > 0) options.mode = Mode::verify;
   if (app.count("--measure") > 0) options.mode = Mode::measure;
   if (const std::string id = unknown_check(options.selection); !id.empty())
     return Answered{usage_error, "", fmt::format("nvme-preflight: no check is called '{}'\n", id)};

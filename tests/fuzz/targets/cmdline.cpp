@@ -46,7 +46,7 @@ void check_line(std::string_view before, std::string_view after, const Facts& fa
 /// What lies between command lines, without the padding that a grubenv ends with.
 std::string around(const std::vector<CommandLineText>& texts, std::string file, bool padded) {
   for (auto text = texts.rbegin(); text != texts.rend(); ++text)
-    file.replace(text->offset, text->length, "\x01");
+    file.replace(text->offset, text->length, std::size_t{1}, '\x01');
   if (padded) file.resize(file.find_last_not_of('#') + 1);
   return file;
 }
