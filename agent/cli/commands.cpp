@@ -254,8 +254,8 @@ Reply execute(const Options& options, const Surface& surface) {
   if (!guest) return {usage_error, "", complaint(guest.error().message())};
   if (options.lsblk_file) {
     const Result<Storage> listed = collect_storage(*guest);
-    if (!listed && (listed.error().kind == ErrorKind::missing ||
-                    listed.error().kind == ErrorKind::denied))
+    if (!listed &&
+        (listed.error().kind == ErrorKind::missing || listed.error().kind == ErrorKind::denied))
       return {usage_error, "", complaint("--lsblk: " + listed.error().message())};
   }
   switch (options.mode) {
