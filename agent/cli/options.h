@@ -23,7 +23,7 @@ struct Options {
   Selection selection;
   bool dry_run = false;
   bool diff = false;
-  bool force = false;  // of --undo
+  bool force = false;                        // of --undo
   std::chrono::seconds time_limit{15 * 60};  // for each image that dracut builds
   bool json = false;
   bool strict = false;
