@@ -4,4 +4,5 @@ from lab.tree import Tree
 
 
 def change(tree: Tree) -> None:
-    tree.dracut("--omit-drivers", "virtio_blk")
+    with tree.opened_image() as top:
+        next((top / "usr/lib/modules").rglob("virtio_blk.ko*")).unlink()
