@@ -75,9 +75,8 @@ struct GuestModules {
 
 /// The image's own index is not enough: dracut runs depmod over what it has copied, and for a
 /// module that was left out (omit_drivers) depmod lists no dependency. So all that the guest's
-/// modules.dep has the driver need must be there too. Tried in a real boot (dracut 106, an image
-/// made with --omit-drivers nvme_core): its modules.dep gives nvme without nvme-core, nvme fails
-/// with unknown symbols, and the boot ends without root.
+/// modules.dep has the driver need must be there too. Seen in an image made with --omit-drivers
+/// nvme_core (dracut 106): its modules.dep gives nvme without nvme-core, whose symbols nvme needs.
 DriverState driver_state(const Image& image, std::string_view kernel, std::string_view module,
                          const GuestModules& guest);
 
