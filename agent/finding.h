@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace preflight {
@@ -37,5 +38,10 @@ struct Finding {
   std::vector<Evidence> evidence;
   std::optional<Remedy> remedy;
 };
+
+/// A finding without evidence and remedy, for the check that makes it.
+inline Finding make_finding(std::string subject, Status status, std::string summary) {
+  return {"", std::move(subject), status, std::move(summary), {}, {}};
+}
 
 }  // namespace preflight

@@ -29,28 +29,21 @@ bool names_old_disk(const std::string& unit) {
 
 std::vector<Finding> run(const Facts& facts) {
   if (!facts.running.failed_units)
-    return {{"",
-             "systemd",
-             Status::unknown,
-             fmt::format("Which units have failed is not known: {}.",
-                         facts.running.failed_units.error().message()),
-             {},
-             {}}};
+    return {make_finding("systemd", Status::unknown,
+                         fmt::format("Which units have failed is not known: {}.",
+                                     facts.running.failed_units.error().message()))};
   std::vector<Finding> findings;
   for (const std::string& unit : *facts.running.failed_units) {
-    const bool of_the_switch = brings_up_storage(unit) || names_old_disk(unit);
-    Finding finding{
-        "",
-        unit,
-        of_the_switch ? Status::fail : Status::warn,
-        fmt::format("{} has failed{}.", printable(unit),
-                    names_old_disk(unit) ? "; it names a disk of the old controller" : ""),
-        {},
-        Remedy{"", "See why", {"systemctl", "status", unit}}};
+    const bool by_name = names_old_disk(unit);
+    Finding finding =
+        make_finding(unit, by_name || brings_up_storage(unit) ? Status::fail : Status::warn,
+                     fmt::format("{} has failed{}.", printable(unit),
+                                 by_name ? "; it names a disk of the old controller" : ""));
+    finding.remedy = Remedy{"", "See why", {"systemctl", "status", unit}};
     findings.push_back(std::move(finding));
   }
   if (findings.empty())
-    findings.push_back({"", "systemd", Status::pass, "No unit has failed.", {}, {}});
+    findings.push_back(make_finding("systemd", Status::pass, "No unit has failed."));
   return findings;
 }
 

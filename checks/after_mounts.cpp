@@ -57,8 +57,7 @@ bool comes_at_boot(const DeviceLine& line) {
 Finding judge(const Facts& facts, const DeviceLine& line) {
   Finding finding;
   finding.subject = fmt::format("{}:{}", facts.fstab->path, line.line);
-  const std::string what =
-      is_swap(line) ? fmt::format("Swap {}", line.device) : fmt::format("{}", line.name);
+  const std::string what = is_swap(line) ? "Swap " + line.device : line.name;
   finding.evidence.push_back({facts.fstab->path, line.line, line.device, ""});
   const std::optional<bool> up = is_up(facts, line);
   finding.status = !up                ? Status::unknown
@@ -75,19 +74,15 @@ Finding judge(const Facts& facts, const DeviceLine& line) {
 std::vector<Finding> run(const Facts& facts) {
   if (!facts.fstab) {
     const bool none = facts.fstab.error().kind == ErrorKind::missing;
-    return {{"",
-             "/etc/fstab",
-             none ? Status::skip : Status::unknown,
-             facts.fstab.error().message() + ".",
-             {},
-             {}}};
+    return {make_finding("/etc/fstab", none ? Status::skip : Status::unknown,
+                         facts.fstab.error().message() + ".")};
   }
   std::vector<Finding> findings;
   for (const DeviceLine& line : facts.fstab->lines)
     if (comes_at_boot(line)) findings.push_back(judge(facts, line));
   if (findings.empty())
     findings.push_back(
-        {"", facts.fstab->path, Status::skip, "fstab mounts nothing at boot.", {}, {}});
+        make_finding(facts.fstab->path, Status::skip, "fstab mounts nothing at boot."));
   return findings;
 }
 

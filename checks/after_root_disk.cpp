@@ -9,25 +9,22 @@ namespace preflight {
 
 namespace {
 
-Finding finding(std::string subject, Status status, std::string summary) {
-  return {"", std::move(subject), status, std::move(summary), {}, {}};
-}
-
 std::vector<Finding> run(const Facts& facts) {
   if (!facts.storage)
-    return {finding("/", Status::unknown,
-                    fmt::format("What the root file system lies on is not known: {}.",
-                                facts.storage.error().message()))};
+    return {make_finding("/", Status::unknown,
+                         fmt::format("What the root file system lies on is not known: {}.",
+                                     facts.storage.error().message()))};
   const auto root = facts.storage->mounted_at("/");
   if (!root)
-    return {finding("/", Status::unknown,
-                    fmt::format("{} lists nothing as mounted at /.", facts.storage->source))};
+    return {make_finding("/", Status::unknown,
+                         fmt::format("{} lists nothing as mounted at /.", facts.storage->source))};
   std::vector<Finding> findings;
   for (const std::size_t index : facts.storage->disks_under(*root)) {
     const BlockDevice& disk = facts.storage->devices[index];
-    Finding one = finding(disk.path, disk.is_nvme() ? Status::pass : Status::fail,
-                          fmt::format("The root file system lies on {}{}.", printable(disk.path),
-                                      disk.is_nvme() ? "" : ", which is no NVMe disk"));
+    Finding one =
+        make_finding(disk.path, disk.is_nvme() ? Status::pass : Status::fail,
+                     fmt::format("The root file system lies on {}{}.", printable(disk.path),
+                                 disk.is_nvme() ? "" : ", which is no NVMe disk"));
     one.evidence.push_back(
         {disk.path, 0, disk.transport.empty() ? disk.name : disk.transport, "nvme"});
     if (!disk.is_nvme())
@@ -39,7 +36,7 @@ std::vector<Finding> run(const Facts& facts) {
   }
   if (findings.empty())
     findings.push_back(
-        finding("/", Status::unknown, "No disk is known below the root file system."));
+        make_finding("/", Status::unknown, "No disk is known below the root file system."));
   return findings;
 }
 

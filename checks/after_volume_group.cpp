@@ -12,25 +12,22 @@ namespace preflight {
 
 namespace {
 
-Finding finding(std::string subject, Status status, std::string summary) {
-  return {"", std::move(subject), status, std::move(summary), {}, {}};
-}
-
 std::vector<Finding> run(const Facts& facts) {
-  if (!facts.storage) return {finding("/", Status::unknown, facts.storage.error().message() + ".")};
+  if (!facts.storage)
+    return {make_finding("/", Status::unknown, facts.storage.error().message() + ".")};
   const auto root = facts.storage->mounted_at("/");
   const auto volume = root ? facts.storage->volume_under(*root) : std::nullopt;
-  if (!volume) return {finding("/", Status::skip, "The root file system is on no LV.")};
+  if (!volume) return {make_finding("/", Status::skip, "The root file system is on no LV.")};
   const auto name = split_dm_name(facts.storage->devices[*volume].dm_name);
   const std::string vg = name ? name->vg : facts.storage->devices[*volume].dm_name;
   if (!facts.running.pvs)
-    return {finding(vg, Status::unknown,
-                    fmt::format("Whether LVM sees the volume group is not known: {}.",
-                                facts.running.pvs.error().message()))};
+    return {make_finding(vg, Status::unknown,
+                         fmt::format("Whether LVM sees the volume group is not known: {}.",
+                                     facts.running.pvs.error().message()))};
   std::string seen;
   for (const VisiblePv& pv : *facts.running.pvs)
     if (pv.vg == vg) seen += (seen.empty() ? "" : ", ") + pv.device;
-  Finding out = finding(
+  Finding out = make_finding(
       vg, seen.empty() ? Status::fail : Status::pass,
       seen.empty() ? fmt::format("LVM's commands see no PV of {}, on which the root file system "
                                  "lies: its devices file or filter hides it.",

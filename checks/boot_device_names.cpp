@@ -40,9 +40,9 @@ std::vector<NamedDevice> changing_devices(std::string_view command_line) {
   for (const CmdlineWord& word : words) {
     std::optional<NamedDevice> device = changing_device(word);
     if (!device) continue;
-    const bool counts = is_list_key(word.key) || &word == last_word(words, word.key);
-    const bool is_off = word.key == "resume" && has_noresume(words);
-    device->waited_for = is_device_key(word.key) && counts && !is_off;
+    device->waited_for = is_device_key(word.key) &&
+                         (is_list_key(word.key) || &word == last_word(words, word.key)) &&
+                         !(word.key == "resume" && has_noresume(words));
     found.push_back(std::move(*device));
   }
   return found;
@@ -78,7 +78,7 @@ bool activates(const Facts& facts, const std::vector<CmdlineWord>& words,
                const VolumeName& volume) {
   bool names_any = false;
   for (const CmdlineWord& word : words)
-    for (const NamedVolume& named : volumes_named_by(word, knows_old_lvm_words(facts.release))) {
+    for (const NamedVolume& named : volumes_named_by(word, knows_old_words(facts.release))) {
       if (named.covers(volume)) return true;
       names_any = true;
     }

@@ -75,21 +75,6 @@ bool bool_word(const std::vector<BootWord>& words, std::string_view key, bool pr
   return value != "0" && value != "no" && value != "off";
 }
 
-bool is_list_key(std::string_view key) {
-  if (key.starts_with("rd.")) key.remove_prefix(3);
-  return key.starts_with("luks.") || key == "systemd.mount-extra" || key == "systemd.swap-extra";
-}
-
-bool is_device_key(std::string_view key) {
-  return key == "root" || key == "resume" || key == "boot" || key == "mount.usr" ||
-         key == "rootflags" || is_list_key(key);
-}
-
-bool has_noresume(const std::vector<CmdlineWord>& words) {
-  return std::any_of(words.begin(), words.end(),
-                     [](const CmdlineWord& word) { return word.key == "noresume" && !word.value; });
-}
-
 const Image* image_of(const Facts& facts, const BootEntry& entry) {
   const auto found = facts.images.find(entry.image_key());
   return found != facts.images.end() && found->second ? &*found->second : nullptr;

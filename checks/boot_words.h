@@ -37,18 +37,6 @@ const BootWord* last_word(const std::vector<BootWord>& words, std::string_view k
 /// dracut's getargbool: false for 0, no and off, true for anything else, `preset` without the word.
 bool bool_word(const std::vector<BootWord>& words, std::string_view key, bool preset);
 
-/// Keys whose device the boot waits for: root=, resume=, boot= (FIPS mode's), mount.usr=,
-/// rootflags= (device= of btrfs), and the lists of luks.*, systemd.mount-extra= and
-/// systemd.swap-extra=, with and without "rd." (systemd fstab-generator and cryptsetup-generator,
-/// parse_proc_cmdline_item).
-bool is_device_key(std::string_view key);
-
-/// Of these keys every word counts; of the others the last.
-bool is_list_key(std::string_view key);
-
-/// A `noresume` without a value; with one systemd ignores it (hibernate-resume-generator.c).
-bool has_noresume(const std::vector<CmdlineWord>& words);
-
 /// The entry's image; nullptr when it has none or it could not be read.
 const Image* image_of(const Facts& facts, const BootEntry& entry);
 

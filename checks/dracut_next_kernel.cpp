@@ -8,6 +8,7 @@
 
 #include "agent/check.h"
 #include "agent/facts/dracut_image.h"
+#include "agent/facts/volume_words.h"
 #include "agent/formats/cmdline.h"
 #include "agent/formats/module_index.h"
 #include "agent/formats/text.h"
@@ -268,7 +269,7 @@ void add_blocked(const Facts& facts, const DracutConfig& config, const DracutTar
   request.closure.insert("nvme");
   if (target.newest) request.known = target.newest->modular;
   request.modaliases = {std::string(bhyve_nvme_modalias), std::string(qemu_nvme_modalias)};
-  request.old_arguments = !facts.release || facts.release->major < 10;
+  request.old_arguments = knows_old_words(facts.release);
   const LoadVerdict verdict =
       judge_load(next_modprobe(facts, config.hostonly()), next_arguments(facts, config), request);
   for (const LoadObstacle& obstacle : verdict.obstacles) {

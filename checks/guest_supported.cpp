@@ -105,49 +105,46 @@ Finding ostree(const Facts& facts) {
       "grep nvme.ko; rpm-ostree initramfs --enable adds drivers to it.");
 }
 
-/// Names of the disks below "/", when all of them are NVMe already; "" otherwise.
-std::string nvme_disks(const Facts& facts) {
-  if (!facts.storage) return "";
-  const std::optional<std::size_t> root = facts.storage->mounted_at("/");
-  if (!root) return "";
-  std::string names;
-  for (const std::size_t disk : facts.storage->disks_under(*root)) {
-    if (!facts.storage->devices[disk].is_nvme()) return "";
-    names += (names.empty() ? "" : ", ") + printable(facts.storage->devices[disk].path);
-  }
-  return names;
+/// The disks below "/"; empty when they are not known.
+std::vector<const BlockDevice*> root_disks(const Facts& facts) {
+  std::vector<const BlockDevice*> disks;
+  const auto root = facts.storage ? facts.storage->mounted_at("/") : std::nullopt;
+  if (!root) return disks;
+  for (const std::size_t disk : facts.storage->disks_under(*root))
+    disks.push_back(&facts.storage->devices[disk]);
+  return disks;
 }
 
-/// Disks below "/" that are neither virtio-blk nor NVMe: their names change as well, and none of
-/// the checks looks for those.
-std::string foreign_disks(const Facts& facts) {
-  const auto root = facts.storage ? facts.storage->mounted_at("/") : std::nullopt;
+std::string names_of(const std::vector<const BlockDevice*>& disks) {
   std::string names;
-  if (!root) return names;
-  for (const std::size_t index : facts.storage->disks_under(*root)) {
-    const BlockDevice& disk = facts.storage->devices[index];
-    if (!disk.is_nvme() && !disk.is_virtio())
-      names += (names.empty() ? "" : ", ") + printable(disk.path);
-  }
+  for (const BlockDevice* disk : disks)
+    names += (names.empty() ? "" : ", ") + printable(disk->path);
   return names;
 }
 
 Finding supported(const Facts& facts, const Release& release) {
   const std::string name =
       fmt::format("{} {}", printable(release.pretty_name), kernel_names(facts));
-  if (const std::string disks = foreign_disks(facts); !disks.empty())
+  const std::vector<const BlockDevice*> disks = root_disks(facts);
+  // Names of other disks change as well, and none of the checks looks for those.
+  std::vector<const BlockDevice*> foreign = disks;
+  std::erase_if(foreign,
+                [](const BlockDevice* disk) { return disk->is_nvme() || disk->is_virtio(); });
+  if (!foreign.empty())
     return finding(
         facts, Status::unknown,
         fmt::format("{}. Its root file system is on {}, which is no virtio-blk disk: how "
                     "names of that kind fare on NVMe is not looked at here.",
-                    name, disks));
-  const std::string nvme = nvme_disks(facts);
-  if (nvme.empty()) return finding(facts, Status::pass, name + ".");
+                    name, names_of(foreign)));
+  const bool on_nvme =
+      !disks.empty() && std::all_of(disks.begin(), disks.end(),
+                                    [](const BlockDevice* disk) { return disk->is_nvme(); });
+  if (!on_nvme) return finding(facts, Status::pass, name + ".");
   Finding out =
       finding(facts, Status::warn,
               fmt::format("{}. Its root file system is on NVMe already ({}): there is no "
                           "switch left to rehearse. What follows holds for the next boot.",
-                          name, nvme));
+                          name, names_of(disks)));
   return with_remedy(std::move(out), "After a switch, run nvme-preflight --verify instead.");
 }
 

@@ -40,7 +40,7 @@ struct Named : NamedVolume {
 };
 
 std::vector<Named> named_volumes(const Facts& facts, const std::vector<BootWord>& words) {
-  const bool old_words = knows_old_lvm_words(facts.release);
+  const bool old_words = knows_old_words(facts.release);
   std::vector<Named> named;
   for (const BootWord& word : words)
     for (NamedVolume& volume : volumes_named_by(word.word, old_words))
@@ -141,7 +141,7 @@ void judge_existence(const Facts& facts, const BootEntry& entry, const std::vect
 /// mere presence (getargbool -n).
 const BootWord* word_that_disables(const Facts& facts, const std::vector<BootWord>& words) {
   const BootWord* word = last_word(words, "rd.lvm");
-  if (!word && knows_old_lvm_words(facts.release)) word = last_word(words, "rd_NO_LVM");
+  if (!word && knows_old_words(facts.release)) word = last_word(words, "rd_NO_LVM");
   return word && switches_lvm_off(word->word, true) ? word : nullptr;
 }
 

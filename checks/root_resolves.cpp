@@ -93,13 +93,6 @@ bool has_wrong_case(const DeviceSpec& spec, const BlockDevice& device) {
   return false;
 }
 
-bool is_one_btrfs(const Storage& storage, const std::vector<std::size_t>& found) {
-  const BlockDevice& first = storage.devices[found.front()];
-  return first.fstype == "btrfs" && std::all_of(found.begin(), found.end(), [&](std::size_t i) {
-           return storage.devices[i].fstype == "btrfs" && storage.devices[i].uuid == first.uuid;
-         });
-}
-
 bool share_an_origin(const Storage& storage, std::size_t a, std::size_t b) {
   const auto& below = storage.devices[b].parents;
   return std::any_of(below.begin(), below.end(), [&](std::size_t parent) {
@@ -121,14 +114,8 @@ bool has_closed_containers(const Storage& storage) {
   return false;
 }
 
-const Error* first_probe_error(const Storage& storage) {
-  for (const BlockDevice& device : storage.devices)
-    if (device.probe_error) return &*device.probe_error;
-  return nullptr;
-}
-
 Verdict leads_nowhere(const Result<Storage>& storage, const std::string& text, bool root_is_known) {
-  if (const Error* error = first_probe_error(*storage))
+  if (const Error* error = storage->first_probe_error())
     return unknown(
         fmt::format("No device is known that {} leads to, but not every device could be "
                     "looked into: {}.",
@@ -174,7 +161,7 @@ Verdict leads_to_several(const Result<Storage>& storage, const std::string& text
                          const DeviceSpec& spec, const std::vector<std::size_t>& found) {
   const bool has_root = std::any_of(found.begin(), found.end(),
                                     [&](std::size_t i) { return is_root(storage->devices[i]); });
-  if (is_one_btrfs(*storage, found)) {
+  if (storage->are_one_btrfs(found)) {
     if (has_root)
       return pass(
           fmt::format("{} leads to the btrfs of several devices that is mounted at /.", text));

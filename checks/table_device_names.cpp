@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 
 #include "agent/facts/stable_name.h"
@@ -79,18 +78,12 @@ std::optional<Finding> doubtful_tag(const Facts& facts, const DeviceTable& table
                       kind == SpecKind::partuuid || kind == SpecKind::partlabel;
   if (!is_tag || line.is_optional() || line.made_anew || !facts.storage) return std::nullopt;
   const Storage& storage = *facts.storage;
-  const bool complete =
-      storage.mounted_at("/") &&
-      std::none_of(storage.devices.begin(), storage.devices.end(),
-                   [](const BlockDevice& device) { return device.probe_error.has_value(); });
   const std::vector<std::size_t> found = storage.resolve(line.device);
-  const bool one_btrfs =
-      !found.empty() && std::all_of(found.begin(), found.end(), [&](std::size_t i) {
-        return storage.devices[i].fstype == "btrfs";
-      });
   // A listing given with --lsblk may be of before the line was written.
-  const bool none_is_sure = complete && facts.live;
-  if (found.size() == 1 || one_btrfs || (found.empty() && !none_is_sure)) return std::nullopt;
+  const bool is_complete =
+      facts.live && storage.mounted_at("/") && storage.first_probe_error() == nullptr;
+  if (found.empty() ? !is_complete : found.size() == 1 || storage.are_one_btrfs(found))
+    return std::nullopt;
   Finding finding;
   finding.subject = fmt::format("{}:{}", table.path, line.line);
   finding.status = Status::warn;

@@ -56,14 +56,12 @@ struct Line {
   }
 };
 
-bool is_device_key(std::string_view key) {
-  return key == "root" || key == "resume" || key == "boot" || key == "mount.usr";
-}
-
 Result<void> rewrite_names(const Facts& facts, Line& line) {
   for (std::size_t i = 0; i < line.words.size(); ++i) {
     const CmdlineWord& word = line.words[i];
-    if (!is_device_key(word.key) || !word.value || !why_it_changes(*word.value)) continue;
+    if (!is_device_key(word.key) || is_list_key(word.key) || !word.value ||
+        !why_it_changes(*word.value))
+      continue;
     const Result<std::string> stable = stable_name(facts.storage, *word.value);
     if (!stable) return tl::unexpected(stable.error());
     line.replacements[i] = fmt::format("{}={}", word.key, *stable);
@@ -138,7 +136,7 @@ void drop_dead_resume(const Storage& storage, Line& line) {
 void mend_volumes(const Facts& facts, const CommandLineText& text, Line& line) {
   if (!facts.storage) return;
   const Storage& storage = *facts.storage;
-  const bool old_words = knows_old_lvm_words(facts.release);
+  const bool old_words = knows_old_words(facts.release);
   std::vector<NamedVolume> named;
   for (const CmdlineWord& word : line.words)
     for (NamedVolume& volume : volumes_named_by(word, old_words))

@@ -252,12 +252,6 @@ Reply execute(const Options& options, const Surface& surface) {
   if (options.mode == Mode::explain) return explain_check(options, surface);
   const Result<Guest> guest = open_guest(options.root, options.lsblk_file);
   if (!guest) return {usage_error, "", complaint(guest.error().message())};
-  if (options.lsblk_file) {
-    const Result<Storage> listed = collect_storage(*guest);
-    if (!listed &&
-        (listed.error().kind == ErrorKind::missing || listed.error().kind == ErrorKind::denied))
-      return {usage_error, "", complaint("--lsblk: " + listed.error().message())};
-  }
   switch (options.mode) {
     case Mode::fix:
       return fix(*guest, options, surface);

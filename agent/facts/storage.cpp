@@ -271,6 +271,18 @@ std::vector<std::size_t> Storage::with_uuid(std::string_view uuid) const {
                 }));
 }
 
+bool Storage::are_one_btrfs(const std::vector<std::size_t>& found) const {
+  return !found.empty() && std::all_of(found.begin(), found.end(), [&](std::size_t i) {
+    return devices[i].fstype == "btrfs" && devices[i].uuid == devices[found.front()].uuid;
+  });
+}
+
+const Error* Storage::first_probe_error() const {
+  for (const BlockDevice& device : devices)
+    if (device.probe_error) return &*device.probe_error;
+  return nullptr;
+}
+
 std::vector<std::size_t> Storage::resolve(std::string_view spec) const {
   const DeviceSpec parsed = parse_device_spec(spec);
   const std::string& value = parsed.value;

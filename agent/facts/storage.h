@@ -96,6 +96,12 @@ struct Storage {
   /// PARTLABEL=, /dev/mapper/x, /dev/vg/lv, /dev/name, /dev/disk/by-*/.. Several for duplicates.
   /// Empty for what leads nowhere and for by-path names, which no listing tells.
   std::vector<std::size_t> resolve(std::string_view spec) const;
+
+  /// Whether these are the devices of one btrfs, which any of them leads to.
+  bool are_one_btrfs(const std::vector<std::size_t>& found) const;
+
+  /// Why the first device that could not be looked into could not; nullptr when all could.
+  const Error* first_probe_error() const;
 };
 
 /// device-mapper's name for a VG and LV: dashes doubled, joined by one dash ("my-vg","lv" ->

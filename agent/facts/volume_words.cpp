@@ -50,7 +50,7 @@ bool NamedVolume::covers(const VolumeName& volume) const {
   return well_formed && vg == volume.vg && (lv.empty() || lv == volume.lv);
 }
 
-bool knows_old_lvm_words(const Result<Release>& release) {
+bool knows_old_words(const Result<Release>& release) {
   return !release || release->major < 10;
 }
 

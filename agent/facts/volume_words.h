@@ -25,8 +25,8 @@ struct NamedVolume {
   bool covers(const VolumeName& volume) const;
 };
 
-/// dracut of EL 10 (107) dropped the rd_LVM_* and rd_NO_LVM names.
-bool knows_old_lvm_words(const Result<Release>& release);
+/// dracut of EL 10 (107) dropped the names without dots: rd_LVM_*, rd_NO_LVM, rdblacklist, ...
+bool knows_old_words(const Result<Release>& release);
 
 /// What rd.lvm.lv=, rd.lvm.vg= and their old names name; nothing for other words. A value may hold
 /// several, as parse-lvm.sh walks them unquoted; a word without "=" names itself (getargs).

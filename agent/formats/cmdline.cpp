@@ -111,4 +111,19 @@ const CmdlineWord* last_word(const std::vector<CmdlineWord>& words, std::string_
   return found == words.rend() ? nullptr : &*found;
 }
 
+bool is_list_key(std::string_view key) {
+  if (key.starts_with("rd.")) key.remove_prefix(3);
+  return key.starts_with("luks.") || key == "systemd.mount-extra" || key == "systemd.swap-extra";
+}
+
+bool is_device_key(std::string_view key) {
+  return key == "root" || key == "resume" || key == "boot" || key == "mount.usr" ||
+         key == "rootflags" || is_list_key(key);
+}
+
+bool has_noresume(const std::vector<CmdlineWord>& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [](const CmdlineWord& word) { return word.key == "noresume" && !word.value; });
+}
+
 }  // namespace preflight

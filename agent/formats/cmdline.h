@@ -40,4 +40,16 @@ std::vector<CmdlineWord> kernel_words_of(const std::vector<CmdlineWord>& words,
 const CmdlineWord* first_word(const std::vector<CmdlineWord>& words, std::string_view key);
 const CmdlineWord* last_word(const std::vector<CmdlineWord>& words, std::string_view key);
 
+/// Keys whose device the boot waits for: root=, resume=, boot= (FIPS mode's), mount.usr=,
+/// rootflags= (device= of btrfs), and the lists of luks.*, systemd.mount-extra= and
+/// systemd.swap-extra=, with and without "rd." (systemd fstab-generator and cryptsetup-generator,
+/// parse_proc_cmdline_item).
+bool is_device_key(std::string_view key);
+
+/// Of these keys every word counts; of the others the last.
+bool is_list_key(std::string_view key);
+
+/// A `noresume` without a value; with one systemd ignores it (hibernate-resume-generator.c).
+bool has_noresume(const std::vector<CmdlineWord>& words);
+
 }  // namespace preflight

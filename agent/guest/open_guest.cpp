@@ -3,11 +3,14 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 namespace preflight {
 
 Result<Guest> open_guest(const std::string& dir, std::optional<std::string> lsblk_file) {
+  if (lsblk_file && ::access(lsblk_file->c_str(), R_OK) != 0)
+    return fail_errno(errno, "--lsblk: " + *lsblk_file, "open");
   Result<Root> root = Root::open(dir);
   if (!root) return tl::unexpected(root.error());
   const Result<struct stat> here = root->stat("/");

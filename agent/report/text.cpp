@@ -51,12 +51,24 @@ bool needs_attention(const Finding& finding) {
          finding.status == Status::unknown;
 }
 
-std::string evidence_line(const Evidence& evidence) {
-  std::string out = printable(evidence.path);
-  if (evidence.line > 0) out += fmt::format(":{}", evidence.line);
-  if (!evidence.saw.empty()) out += fmt::format(": saw {}", printable(evidence.saw));
-  if (!evidence.want.empty()) out += fmt::format(", want {}", printable(evidence.want));
+std::string place_of(const Evidence& evidence) {
+  const std::string path = printable(evidence.path);
+  return evidence.line > 0 ? fmt::format("{}:{}", path, evidence.line) : path;
+}
+
+std::string saw_and_want(const Evidence& evidence) {
+  std::string out;
+  if (!evidence.saw.empty()) out += fmt::format("saw {}", printable(evidence.saw));
+  if (!evidence.want.empty())
+    out += fmt::format("{}want {}", out.empty() ? "" : ", ", printable(evidence.want));
   return out;
+}
+
+std::string evidence_line(const Evidence& evidence) {
+  const std::string seen = saw_and_want(evidence);
+  if (seen.empty()) return place_of(evidence);
+  // A place of which nothing was seen: "PATH, want X".
+  return place_of(evidence) + (evidence.saw.empty() ? ", " : ": ") + seen;
 }
 
 std::string remedy_text(const Remedy& remedy) {
@@ -105,13 +117,8 @@ std::string short_finding(const Finding& finding, const TextStyle& style) {
   if (finding.evidence.empty())
     return first + printable(finding.subject) + "\n" + std::string(label_width, ' ') +
            cut(printable(finding.summary), style.width - label_width) + "\n";
-  Evidence what = finding.evidence.front();
-  Evidence where{what.path, what.line, "", ""};
-  what.path.clear();
-  what.line = 0;
-  const std::string place = evidence_line(where);
-  std::string seen = evidence_line(what);
-  if (seen.starts_with(": ") || seen.starts_with(", ")) seen.erase(0, 2);
+  const std::string place = place_of(finding.evidence.front());
+  const std::string seen = saw_and_want(finding.evidence.front());
   if (used + columns_of(place) <= style.width)
     return first + place + "\n" + std::string(label_width, ' ') +
            cut(seen, style.width - label_width) + "\n";
