@@ -40,7 +40,7 @@ BlsFile parse_bls(std::string_view text);
 /// The command line that reaches the kernel: blscfg puts the options into a line of script, whose
 /// words lose their quotes and backslashes (grub-core/script/yylex.l), and the linux command joins
 /// them again, in double quotes where one holds a blank, with backslashes before quotes and
-/// backslashes (grub-core/loader/... lib/cmdline.c grub_create_loader_cmdline).
+/// backslashes (grub-core/lib/cmdline.c grub_create_loader_cmdline).
 std::string grub_command_line(std::string_view options);
 
 /// Whether blscfg looks at a file of that name: "*.conf", not hidden, longer than ".conf".

@@ -71,7 +71,8 @@ class Image {
 };
 
 /// Whether a kernel of that release unpacks such an initramfs. zstd came with 5.9 (usr/Kconfig,
-/// RD_ZSTD), and EL 8's 4.18 has not got it (facts: its configuration has the six others).
+/// RD_ZSTD), and EL 8's 4.18 has not got it (its kernel-x86_64.config sets RD_GZIP, BZIP2, LZMA,
+/// XZ, LZO and LZ4 alone).
 bool kernel_unpacks(std::string_view kernel_release, Compression compression);
 
 struct ImageLimits {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs the libFuzzer targets one after the other and prints what they did, as rows of README.md's table.
+"""Runs the libFuzzer targets one after the other and prints what they did, a row for each.
 
 Each starts from its committed corpus; what it finds goes to WORK/<target>, crashes to WORK/crash-*.
 Exit 1 when a target found something.
