@@ -48,11 +48,16 @@ std::optional<NamedDevice> changing_device(const CmdlineWord& word) {
   return std::nullopt;
 }
 
+/// Those that the boot waits for come first; more than a few of them say nothing new.
 std::vector<NamedDevice> changing_devices(std::string_view command_line) {
+  constexpr std::size_t listed = 8;
   std::vector<NamedDevice> found;
   for (const CmdlineWord& word : parse_cmdline(command_line)) {
     if (auto device = changing_device(word)) found.push_back(std::move(*device));
   }
+  std::stable_partition(found.begin(), found.end(),
+                        [](const NamedDevice& named) { return is_fatal_key(named.word.key); });
+  if (found.size() > listed) found.erase(found.begin() + listed, found.end());
   return found;
 }
 

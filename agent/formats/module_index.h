@@ -16,8 +16,14 @@ namespace preflight {
 /// "nvme-core" and "nvme_core" are one module; ".ko", ".ko.gz", ".ko.xz", ".ko.zst" are dropped.
 std::string canonical_module_name(std::string_view file_or_name);
 
-/// The names in a modules.builtin file (one "kernel/drivers/nvme/host/nvme.ko" a line), canonical.
-std::set<std::string> parse_builtin(std::string_view text);
+/// More modules than any kernel has (EL 9 builds some 4500).
+inline constexpr std::size_t modules_cap = 100000;
+
+/// The canonical names in a modules.builtin file (one "kernel/drivers/nvme/host/nvme.ko" a line),
+/// or before the colons of a modules.dep. nullopt when there are more than `cap`.
+using ModuleNames = std::optional<std::set<std::string>>;
+ModuleNames builtin_names(std::string_view text, std::size_t cap = modules_cap);
+ModuleNames dependency_names(std::string_view text, std::size_t cap = modules_cap);
 
 /// modules.dep: module path -> paths it needs, in the file's order. Paths are relative to the
 /// module directory. Malformed lines (no colon) are left out and counted.
