@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "agent/check.h"
@@ -24,26 +25,41 @@ struct NamedDevice {
   std::string device;
   std::string why;
   bool waited_for = false;
+  std::size_t left_out = 0;  // how many more the line has that are not told one by one
 };
+
+// A command line of the kernel has 2048 bytes on x86 (COMMAND_LINE_SIZE of its asm/setup.h); that
+// many names in one are nobody's configuration, and the first ones already decide.
+constexpr std::size_t told_cap = 16;
 
 /// A device in the word's value ("block:/dev/vda3", "keyfile:/dev/vdb") that ends with the
 /// controller.
 std::optional<NamedDevice> changing_device(const CmdlineWord& word) {
   for (std::string& device : device_paths_in(word.value.value_or("")))
-    if (auto why = why_it_changes(device)) return NamedDevice{word, std::move(device), *why, false};
+    if (auto why = why_it_changes(device)) return NamedDevice{word, std::move(device), *why};
   return std::nullopt;
 }
 
+/// Those that the boot waits for come first.
 std::vector<NamedDevice> changing_devices(std::string_view command_line) {
   const std::vector<CmdlineWord> words = parse_cmdline(command_line);
+  const bool resumes = !has_noresume(words);
+  std::map<std::string_view, const CmdlineWord*> last;
+  for (const CmdlineWord& word : words) last[word.key] = &word;
   std::vector<NamedDevice> found;
   for (const CmdlineWord& word : words) {
     std::optional<NamedDevice> device = changing_device(word);
     if (!device) continue;
     device->waited_for = is_device_key(word.key) &&
-                         (is_list_key(word.key) || &word == last_word(words, word.key)) &&
-                         !(word.key == "resume" && has_noresume(words));
+                         (is_list_key(word.key) || &word == last[word.key]) &&
+                         (word.key != "resume" || resumes);
     found.push_back(std::move(*device));
+  }
+  std::stable_partition(found.begin(), found.end(),
+                        [](const NamedDevice& named) { return named.waited_for; });
+  if (found.size() > told_cap) {
+    found[told_cap - 1].left_out = found.size() - told_cap;
+    found.erase(found.begin() + told_cap, found.end());
   }
   return found;
 }
@@ -67,6 +83,9 @@ Finding name_finding(const Facts& facts, const NamedDevice& named, std::string s
   finding.summary =
       fmt::format("{}= names {}, {}; it does not exist on NVMe{}", named.word.key, named.device,
                   named.why, named.waited_for ? ", and the boot waits for it." : ".");
+  if (named.left_out > 0)
+    finding.summary +=
+        fmt::format(" {} more words of this line name such devices.", named.left_out);
   finding.evidence.push_back(std::move(evidence));
   finding.remedy = remedy_for(facts, named);
   return finding;

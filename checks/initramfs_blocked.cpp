@@ -50,7 +50,7 @@ std::set<std::string> closure_of(const DriverState& state) {
 std::set<std::string> known_modules(const Image& image, const std::string& directory) {
   std::set<std::string> names;
   if (const std::string* text = image.content(directory + "/modules.dep"))
-    for (const auto& [name, line] : parse_dependencies(*text).by_name) names.insert(name);
+    names = dependency_names(*text).value_or(names);
   return names;
 }
 
@@ -229,8 +229,12 @@ Finding not_blocked(const Case& judged, const LoadVerdict& verdict) {
 }
 
 /// What of the image could not be looked at, in words that end a sentence; empty when nothing.
-std::string unseen(const Image& image, const ModprobeConf& conf, const DriverState& state) {
+std::string unseen(const Image& image, const std::string& directory, const ModprobeConf& conf,
+                   const DriverState& state) {
   if (!state.unreadable.empty()) return state.unreadable.front();
+  if (const std::string* text = image.content(directory + "/modules.dep");
+      text != nullptr && !dependency_names(*text))
+    return fmt::format("{}/modules.dep lists more modules than a kernel has", directory);
   if (!conf.unread.empty()) return conf.unread.front() + " in it was not read";
   for (const std::string& name : image.list("etc/cmdline.d"))
     if (name.ends_with(".conf"))
@@ -246,13 +250,12 @@ Finding judge_image(const Case& judged, const Image& image) {
   const DriverState state = driver_state(image, judged.boot_image.kernel, driver,
                                          guest_modules(judged.facts, judged.boot_image.kernel));
   const DriverRequest request = request_for(judged.facts, judged.boot_image, image, state);
-  const ModprobeConf conf =
-      read_modprobe_conf(image, module_directory(image, judged.boot_image.kernel).value_or(""),
-                         is_el10_or_later(judged.facts));
+  const std::string directory = module_directory(image, judged.boot_image.kernel).value_or("");
+  const ModprobeConf conf = read_modprobe_conf(image, directory, is_el10_or_later(judged.facts));
   const LoadVerdict verdict = judge_load(conf, arguments_of(judged.facts, judged.entry), request);
   if (!verdict.obstacles.empty()) return blocked(judged, verdict);
   if (!request.builtin) {
-    if (const std::string gap = unseen(image, conf, state); !gap.empty())
+    if (const std::string gap = unseen(image, directory, conf, state); !gap.empty())
       return judged.finding(
           judged.doubt(),
           fmt::format("Whether something in the initramfs of {} keeps nvme from loading cannot be "

@@ -29,15 +29,29 @@ Finding claim(std::string subject, const FindMultipaths& found, std::string_view
   return finding;
 }
 
+/// This check can only warn, where it could not look as well.
+Finding unread(std::string subject, const std::string& why) {
+  Finding finding;
+  finding.subject = std::move(subject);
+  finding.status = Status::warn;
+  finding.summary =
+      fmt::format("Whether multipath would take the NVMe disk cannot be told: {}.", why);
+  return finding;
+}
+
 std::vector<Finding> run_check(const Facts& facts) {
   std::vector<Finding> findings;
   const Multipath& multipath = facts.surroundings.multipath;
   const FindMultipaths found = read_find_multipaths(multipath.text);
   if (!multipath.path.empty() && takes_everything(found.value) && !found.nvme_blacklisted)
     findings.push_back(claim(multipath.path, found, "on the running system"));
+  if (multipath.error) findings.push_back(unread(multipath.error->path, multipath.error->what));
   for (const auto& [key, image] : facts.images) {
     if (!image || !image->find("usr/sbin/multipathd")) continue;
     const std::string* text = image->content("etc/multipath.conf");
+    const ImageFile* file = image->find("etc/multipath.conf");
+    if (!text && file && file->size > 0)
+      findings.push_back(unread(key + ": etc/multipath.conf", "it was not read"));
     if (!text) continue;
     const FindMultipaths inside = read_find_multipaths(*text);
     if (takes_everything(inside.value) && !inside.nvme_blacklisted)

@@ -34,7 +34,7 @@ std::vector<Finding> run_check(const Facts& facts) {
     Finding finding;
     finding.subject = "/etc";
     finding.status = Status::warn;
-    finding.summary = "There are more files than are searched; other names may have been missed.";
+    finding.summary = "Not every file could be searched; other names may have been missed.";
     findings.push_back(std::move(finding));
   }
   if (!findings.empty()) return findings;

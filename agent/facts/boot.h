@@ -56,7 +56,8 @@ Result<BootMenu> collect_boot_menu(const Guest& guest, const Result<std::string>
 using Images = std::map<std::string, Result<Image>>;
 Images collect_images(const Guest& guest, const Result<BootMenu>& menu);
 
-/// Reads one image file of the guest with the contents the checks want.
-Result<Image> read_guest_image(const Root& root, const std::vector<std::string>& paths);
+/// Reads one image of the guest with the contents the checks want.
+Result<Image> read_guest_image(const Root& root, const std::vector<std::string>& paths,
+                               const ImageLimits& limits = {});
 
 }  // namespace preflight

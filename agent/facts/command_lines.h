@@ -45,7 +45,7 @@ struct CommandLines {
 CommandLines collect_command_lines(const Guest& guest, const Result<BootMenu>& menu);
 
 /// Far more command lines than any one file has a use for.
-inline constexpr std::size_t command_lines_cap = 1000;
+inline constexpr std::size_t command_lines_cap = 100;
 
 /// The command lines in a file of that kind, `command_lines_cap` + 1 at most. An entry has one, its
 /// first `options` line; grubenv has one, the kernelopts that GRUB reads. Of /etc/default/grub: the

@@ -73,7 +73,8 @@ class ImageFiles {
 
 }  // namespace
 
-Result<Image> read_guest_image(const Root& root, const std::vector<std::string>& paths) {
+Result<Image> read_guest_image(const Root& root, const std::vector<std::string>& paths,
+                               const ImageLimits& limits) {
   std::vector<OpenImage> open_files;
   std::string name;
   for (const std::string& path : paths) {
@@ -84,16 +85,21 @@ Result<Image> read_guest_image(const Root& root, const std::vector<std::string>&
   }
   ImageFiles files(std::move(open_files));
   return read_image(
-      name, [&files](std::span<std::byte> into) { return files.read(into); }, is_wanted_content);
+      name, [&files](std::span<std::byte> into) { return files.read(into); }, is_wanted_content,
+      limits);
 }
 
 Images collect_images(const Guest& guest, const Result<BootMenu>& menu) {
   Images images;
   if (!menu) return images;
+  std::uint64_t taken = 0;
   for (const BootEntry& entry : menu->entries) {
     const std::string key = entry.image_key();
     if (key.empty() || images.contains(key)) continue;
-    images.emplace(key, read_guest_image(guest.root, entry.initrds));
+    const auto image =
+        images.emplace(key, read_guest_image(guest.root, entry.initrds, limits_beside(taken)))
+            .first;
+    if (image->second) taken += memory_of(*image->second);
   }
   return images;
 }

@@ -17,6 +17,8 @@ namespace {
 constexpr std::size_t kernel_cap = 64;
 // EL 9's modules.dep has half a megabyte.
 constexpr std::uint64_t index_cap = 8u << 20;
+// Of all kernels together: 64 of EL's have fewer.
+constexpr std::size_t all_names_cap = 400000;
 
 constexpr std::array<std::string_view, 15> el_ids = {
     "rhel",       "centos",     "rocky",   "almalinux",  "ol",
@@ -60,7 +62,25 @@ Result<std::string> read_index(const Root& root, const std::string& path) {
   return text;
 }
 
-Result<Kernel> read_kernel(const Root& root, const std::string& version) {
+/// Takes the names of an index out of what all kernels together may have.
+Result<std::set<std::string>> take_names(ModuleNames names, const std::string& path,
+                                         std::size_t& left) {
+  if (!names)
+    return fail(ErrorKind::too_large, path, "lists more modules than the kernels of a guest have");
+  left -= names->size();
+  return std::move(*names);
+}
+
+/// The same for modules and what they need.
+Result<ModuleNeeds> take_needs(std::optional<ModuleNeeds> needs, const std::string& path,
+                               std::size_t& left) {
+  if (!needs)
+    return fail(ErrorKind::too_large, path, "lists more modules than the kernels of a guest have");
+  for (const auto& [name, needed] : *needs) left -= 1 + needed.size();
+  return std::move(*needs);
+}
+
+Result<Kernel> read_kernel(const Root& root, const std::string& version, std::size_t& names_left) {
   Kernel kernel;
   kernel.version = version;
   kernel.directory = "/lib/modules/" + version;
@@ -68,12 +88,15 @@ Result<Kernel> read_kernel(const Root& root, const std::string& version) {
   if (!builtin) return tl::unexpected(builtin.error());
   const Result<std::string> modular = read_index(root, kernel.directory + "/modules.dep");
   if (!modular) return tl::unexpected(modular.error());
-  kernel.builtin = parse_builtin(*builtin);
-  for (const auto& [name, line] : parse_dependencies(*modular).by_name) {
-    kernel.modular.insert(name);
-    std::set<std::string>& needs = kernel.needs[name];
-    for (const std::string& path : line.needs) needs.insert(canonical_module_name(path));
-  }
+  auto names = take_names(builtin_names(*builtin, names_left),
+                          kernel.directory + "/modules.builtin", names_left);
+  if (!names) return tl::unexpected(names.error());
+  kernel.builtin = std::move(*names);
+  auto needs =
+      take_needs(module_needs(*modular, names_left), kernel.directory + "/modules.dep", names_left);
+  if (!needs) return tl::unexpected(needs.error());
+  kernel.needs = std::move(*needs);
+  for (const auto& [name, needed] : kernel.needs) kernel.modular.insert(name);
   kernel.premade_initrd = root.exists(kernel.directory + "/initrd");
   return kernel;
 }
@@ -133,12 +156,13 @@ Result<std::vector<Kernel>> collect_kernels(const Guest& guest) {
   const Result<std::vector<std::string>> names = guest.root.list("/lib/modules", 10000);
   if (!names) return tl::unexpected(names.error());
   std::vector<Kernel> kernels;
+  std::size_t names_left = all_names_cap;
   for (const std::string& name : *names) {
     const Result<struct stat> status = guest.root.stat("/lib/modules/" + name);
     if (!status || !S_ISDIR(status->st_mode)) continue;
     if (kernels.size() == kernel_cap)
       return fail(ErrorKind::too_large, "/lib/modules", "more than 64 kernels");
-    Result<Kernel> kernel = read_kernel(guest.root, name);
+    Result<Kernel> kernel = read_kernel(guest.root, name, names_left);
     if (!kernel) return tl::unexpected(kernel.error());
     kernels.push_back(std::move(*kernel));
   }

@@ -38,6 +38,14 @@ std::string unescape_unit(std::string_view name) {
   return out;
 }
 
+/// What libblkid makes of UUIDs of any file system. A listing made elsewhere can hold anything, and
+/// the name is written where blanks, quotes and '$' have a meaning.
+bool is_plain(std::string_view uuid) {
+  return uuid.find_first_not_of(
+             "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+             "-:._") == std::string_view::npos;
+}
+
 }  // namespace
 
 std::optional<std::string> why_it_changes(std::string_view spec) {
@@ -104,6 +112,8 @@ Result<std::string> stable_name(const Result<Storage>& storage, std::string_view
   const BlockDevice& device = storage->devices[devices.front()];
   if (device.probe_error) return tl::unexpected(*device.probe_error);
   if (device.uuid.empty()) return fail(ErrorKind::missing, name, "carries no UUID");
+  if (!is_plain(device.uuid))
+    return fail(ErrorKind::unsupported, name, "carries a UUID that is no word for fstab or GRUB");
   if (const auto twins = storage->with_uuid(device.uuid); twins.size() > 1)
     return fail(
         ErrorKind::unsupported, name,

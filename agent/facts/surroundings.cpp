@@ -91,9 +91,12 @@ Kdump collect_kdump(const Guest& guest) {
 Multipath collect_multipath(const Guest& guest) {
   Multipath multipath;
   multipath.enabled = is_enabled(guest.root, "multipathd.service");
-  if (auto text = guest.root.read("/etc/multipath.conf")) {
+  auto text = guest.root.read("/etc/multipath.conf");
+  if (text) {
     multipath.path = "/etc/multipath.conf";
     multipath.text = std::move(*text);
+  } else if (text.error().kind != ErrorKind::missing) {
+    multipath.error = text.error();
   }
   return multipath;
 }
@@ -105,11 +108,9 @@ class NameSearch {
 
   void directory(const std::string& path, int depth) {
     const auto names = root_.list(path);
-    if (!names) return;
-    if (depth > depth_cap) {
+    if (depth > depth_cap || (!names && names.error().kind != ErrorKind::missing))
       into_.names_complete = false;
-      return;
-    }
+    if (depth > depth_cap || !names) return;
     for (const std::string& name : *names) entry(path + "/" + name, depth);
   }
 
@@ -119,6 +120,8 @@ class NameSearch {
       return;
     }
     const auto text = root_.read(path, searched_size);
+    if (!text && (text.error().kind == ErrorKind::denied || text.error().kind == ErrorKind::io))
+      into_.names_complete = false;
     if (!text || text->find('\0') != std::string::npos) return;
     for (NameHit& hit : find_controller_names(path, *text)) {
       if (into_.names.size() < hit_cap) into_.names.push_back(std::move(hit));

@@ -3,6 +3,7 @@
 // controller anywhere else in the configuration. None of it stops the boot by itself.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct Multipath {
   bool enabled = false;  // multipathd is wanted by a target
   std::string path;      // the configuration that was read; empty when there is none
   std::string text;
+  std::optional<Error> error;  // it is there and cannot be read
 };
 
 /// A line that names the old controller's disk.
@@ -41,7 +43,7 @@ struct Surroundings {
   Kdump kdump;
   Multipath multipath;
   std::vector<NameHit> names;  // at most 200
-  bool names_complete = true;  // false when the search stopped at its limits
+  bool names_complete = true;  // false when the search stopped at its limits or could not look
 };
 
 Surroundings collect_surroundings(const Guest& guest);

@@ -320,6 +320,29 @@ Result<Image> read_image(const std::string& name, const ByteSource& source, cons
   return Unpacker(name, source, keep, limits).run();
 }
 
+std::uint64_t memory_of(const Image& image) {
+  constexpr std::uint64_t node = 160;  // of the map, with what is not text in it
+  std::uint64_t bytes = 0;
+  for (const auto& [name, file] : image.files)
+    bytes += node + name.size() + file.link_target.size() +
+             (file.content ? file.content->size() : std::size_t{0});
+  return bytes;
+}
+
+ImageLimits limits_beside(std::uint64_t taken) {
+  constexpr std::uint64_t for_images = 48u << 20;
+  constexpr std::uint64_t with_decoder = 100u << 20;
+  constexpr std::uint64_t while_unpacking = 256;  // of an entry: it is held twice for a moment
+  ImageLimits limits;
+  const std::uint64_t left = for_images - std::min(taken, for_images);
+  limits.entries = std::min(limits.entries, left / while_unpacking);
+  limits.name_bytes = std::min(limits.name_bytes, left / 4);
+  limits.kept_total = std::min(limits.kept_total, left / 2);
+  limits.decoder_memory =
+      std::min(limits.decoder_memory, with_decoder - std::min(taken, for_images));
+  return limits;
+}
+
 bool is_wanted_content(std::string_view name) {
   constexpr std::array<std::string_view, 12> files{"etc/cmdline",
                                                    "etc/crypttab",

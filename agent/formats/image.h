@@ -77,12 +77,20 @@ bool kernel_unpacks(std::string_view kernel_release, Compression compression);
 
 struct ImageLimits {
   std::uint64_t unpacked_bytes = std::uint64_t{4} << 30;  // a decompression bomb stops here
-  std::uint64_t entries = 500000;
-  std::uint64_t name_bytes = 16u << 20;      // all names and link targets together
-  std::uint64_t kept_file = 8u << 20;        // one kept content
-  std::uint64_t kept_total = 24u << 20;      // all kept contents together
-  std::uint64_t decoder_memory = 96u << 20;  // what an xz/lzma/zstd window may ask for
+  std::uint64_t entries = 100000;
+  std::uint64_t name_bytes = 8u << 20;       // all names and link targets together
+  std::uint64_t kept_file = 8u << 20;        // one kept index of modules
+  std::uint64_t kept_text = 256u << 10;      // one kept content of another kind
+  std::uint64_t kept_total = 16u << 20;      // all kept contents together
+  std::uint64_t decoder_memory = 68u << 20;  // what an xz/lzma/zstd window may ask for: xz -9 fits
 };
+
+/// About how much memory an image takes once it is read.
+std::uint64_t memory_of(const Image& image);
+
+/// What is left for the next image when those read before it take that much memory: a guest with
+/// many images must not need more than one with few.
+ImageLimits limits_beside(std::uint64_t taken);
 
 /// Fills the span with the next bytes of the image; returns how many, 0 at the end.
 using ByteSource = std::function<Result<std::size_t>(std::span<std::byte>)>;

@@ -10,6 +10,11 @@ namespace preflight {
 
 namespace {
 
+// Every value takes a hundred bytes here and in the library, and every setting has the names of all
+// its sections in its path.
+constexpr std::size_t values_cap = 20000;
+constexpr std::size_t path_cap = 1024;
+
 enum class Token { word, bare, number, quoted, equals, open, close, array, array_end, comma, end };
 
 bool is_blank(char c) {
@@ -184,6 +189,8 @@ class Scanner {
     if (depth > lvm_conf_nesting_cap)
       return stop(ErrorKind::unsupported,
                   fmt::format("nested deeper than {} levels", lvm_conf_nesting_cap));
+    if (path.size() > path_cap)
+      return stop(ErrorKind::unsupported, fmt::format("a name longer than {} bytes", path_cap));
     if (++keys_ > lvm_conf_keys_cap)
       return stop(ErrorKind::too_large, fmt::format("more than {} names", lvm_conf_keys_cap));
     lexer_.advance();
@@ -224,6 +231,8 @@ class Scanner {
     if (!text && lexer_.kind != Token::bare && lexer_.kind != Token::number)
       return broken("expected a value");
     end = lexer_.end;
+    if (++values_ > values_cap)
+      return stop(ErrorKind::too_large, fmt::format("more than {} values", values_cap));
     lexer_.advance();
     return true;
   }
@@ -240,6 +249,7 @@ class Scanner {
   Lexer lexer_;
   std::vector<Open> open_;
   std::size_t keys_ = 0;
+  std::size_t values_ = 0;
 };
 
 }  // namespace

@@ -95,13 +95,23 @@ bool is_configuration_name(std::string_view name) {
          (name.ends_with(".conf") || name.ends_with(".alias"));
 }
 
-void add_file(const Image& image, const std::string& path, ModprobeConf& conf) {
+// Of all files together. Distributions ship some kilobytes; a directive takes more memory than its
+// line.
+constexpr std::size_t text_cap = 1u << 20;
+
+void add_file(const Image& image, const std::string& path, std::size_t& text_left,
+              ModprobeConf& conf) {
   const ImageFile* const file = image.find(path);
   if (file == nullptr || !S_ISREG(file->mode)) return;
   if (!file->content) {
     if (file->size != 0) conf.unread.push_back(path);
     return;
   }
+  if (file->content->size() > text_left) {
+    conf.unread.push_back(path);
+    return;
+  }
+  text_left -= file->content->size();
   for (ModprobeDirective& directive : parse_modprobe_conf(path, *file->content))
     conf.directives.push_back(std::move(directive));
 }
@@ -166,7 +176,8 @@ ModprobeConf read_modprobe_conf(const Image& image, const std::string& module_di
       if (is_configuration_name(name) && !is_directory(image, directory + '/' + name))
         files.try_emplace(name, directory + '/' + name);
   ModprobeConf conf;
-  for (const auto& [name, path] : files) add_file(image, path, conf);
+  std::size_t text_left = text_cap;
+  for (const auto& [name, path] : files) add_file(image, path, text_left, conf);
   return conf;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "agent/formats/kmod_index.h"
+#include "agent/formats/lines.h"
 #include "agent/formats/text.h"
 
 namespace preflight {
@@ -96,10 +97,13 @@ Result<std::optional<ModuleDependencies::Line>> find_module(const IndexFile& ind
     if (!line) return tl::unexpected(line.error());
     return *line ? parse_line(**line) : std::nullopt;
   }
-  ModuleDependencies dependencies = parse_dependencies(*index.text);
-  const auto found = dependencies.by_name.find(module);
-  if (found == dependencies.by_name.end()) return std::nullopt;
-  return std::move(found->second);
+  std::optional<ModuleDependencies::Line> found;
+  each_line(*index.text, [&](std::string_view text, int) {
+    std::optional<ModuleDependencies::Line> line = parse_line(text);
+    if (line && canonical_module_name(line->path) == module) found = std::move(line);
+    return !found;
+  });
+  return found;
 }
 
 /// kmod's alias_normalize: the keys of the binary index, and what is looked up there, have '_' for
@@ -115,9 +119,10 @@ std::string normalized_alias(std::string_view alias) {
   return out;
 }
 
-std::set<std::string> builtin_in(const Image& image, const std::string& directory) {
+/// nullopt when the file is too long to be what it says it is.
+ModuleNames builtin_in(const Image& image, const std::string& directory) {
   const std::string* const text = image.content(directory + "/modules.builtin");
-  return text == nullptr ? std::set<std::string>() : parse_builtin(*text);
+  return text == nullptr ? ModuleNames(std::in_place) : builtin_names(*text);
 }
 
 std::string other_kernels(const Image& image) {
@@ -191,40 +196,65 @@ std::string canonical_module_name(std::string_view file_or_name) {
   return name;
 }
 
-std::set<std::string> parse_builtin(std::string_view text) {
+ModuleNames builtin_names(std::string_view text, std::size_t cap) {
   std::set<std::string> names;
-  for (const std::string_view line : split_lines(text))
+  const bool whole = each_line(text, [&](std::string_view line, int) {
     if (const std::string_view path = trim(line); !path.empty())
       names.insert(canonical_module_name(path));
-  return names;
+    return names.size() <= cap;
+  });
+  return whole ? ModuleNames(std::move(names)) : std::nullopt;
+}
+
+ModuleNames dependency_names(std::string_view text, std::size_t cap) {
+  std::set<std::string> names;
+  const bool whole = each_line(text, [&](std::string_view raw, int) {
+    if (const auto line = parse_line(raw)) names.insert(canonical_module_name(line->path));
+    return names.size() <= cap;
+  });
+  return whole ? ModuleNames(std::move(names)) : std::nullopt;
+}
+
+std::optional<ModuleNeeds> module_needs(std::string_view text, std::size_t cap) {
+  ModuleNeeds needs;
+  std::size_t names = 0;
+  const bool whole = each_line(text, [&](std::string_view raw, int) {
+    const auto line = parse_line(raw);
+    if (!line) return true;
+    const auto [module, added] = needs.try_emplace(canonical_module_name(line->path));
+    if (added) ++names;
+    for (const std::string& path : line->needs)
+      if (module->second.insert(canonical_module_name(path)).second) ++names;
+    return names <= cap;
+  });
+  return whole ? std::optional(std::move(needs)) : std::nullopt;
 }
 
 ModuleDependencies parse_dependencies(std::string_view text) {
   ModuleDependencies dependencies;
-  int number = 0;
-  for (const std::string_view raw : split_lines(text)) {
-    ++number;
-    if (trim(raw).empty()) continue;
+  each_line(text, [&](std::string_view raw, int number) {
+    if (trim(raw).empty()) return true;
     std::optional<ModuleDependencies::Line> line = parse_line(raw);
     if (!line) {
       ++dependencies.malformed_lines;
-      continue;
+      return true;
     }
     line->line = number;
     dependencies.by_name.try_emplace(canonical_module_name(line->path), std::move(*line));
-  }
+    return true;
+  });
   return dependencies;
 }
 
 std::vector<AliasMatch> match_alias(std::string_view modules_alias, std::string_view modalias) {
   std::vector<AliasMatch> matches;
-  int number = 0;
-  for (const std::string_view line : split_lines(modules_alias)) {
-    ++number;
+  each_line(modules_alias, [&](std::string_view line, int number) {
+    if (!trim(line).starts_with("alias")) return true;
     const std::vector<std::string_view> words = split_words(line);
     if (words.size() >= 3 && words[0] == "alias" && matches_pattern(words[1], modalias))
       matches.push_back({canonical_module_name(words[2]), number});
-  }
+    return matches.size() < modules_cap;
+  });
   return matches;
 }
 
@@ -252,9 +282,15 @@ DriverState driver_state(const Image& image, std::string_view kernel, std::strin
   const std::string name = canonical_module_name(module);
   const std::optional<std::string> directory = module_directory(image, kernel);
   std::set<std::string> builtin = guest.builtin;
-  if (directory) builtin.merge(builtin_in(image, *directory));
+  ModuleNames own = directory ? builtin_in(image, *directory) : ModuleNames(std::in_place);
+  if (own) builtin.merge(std::move(*own));
   state.builtin = builtin.contains(name);
   if (state.builtin) return state;
+  if (!own) {
+    state.unreadable.push_back(
+        fmt::format("{}/modules.builtin lists more modules than a kernel has", *directory));
+    return state;
+  }
   if (!directory) {
     state.missing.push_back(
         fmt::format("the modules of kernel {}{}", printable(kernel), other_kernels(image)));

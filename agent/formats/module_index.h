@@ -16,8 +16,19 @@ namespace preflight {
 /// "nvme-core" and "nvme_core" are one module; ".ko", ".ko.gz", ".ko.xz", ".ko.zst" are dropped.
 std::string canonical_module_name(std::string_view file_or_name);
 
-/// The names in a modules.builtin file (one "kernel/drivers/nvme/host/nvme.ko" a line), canonical.
-std::set<std::string> parse_builtin(std::string_view text);
+/// More modules than any kernel has (EL 9 builds some 4500).
+inline constexpr std::size_t modules_cap = 100000;
+
+/// The canonical names in a modules.builtin file (one "kernel/drivers/nvme/host/nvme.ko" a line),
+/// or before the colons of a modules.dep. nullopt when there are more than `cap`.
+using ModuleNames = std::optional<std::set<std::string>>;
+ModuleNames builtin_names(std::string_view text, std::size_t cap = modules_cap);
+ModuleNames dependency_names(std::string_view text, std::size_t cap = modules_cap);
+
+/// What each module of a modules.dep needs, in canonical names. nullopt when that is more than
+/// `cap` names, those of the modules counted.
+using ModuleNeeds = std::map<std::string, std::set<std::string>>;
+std::optional<ModuleNeeds> module_needs(std::string_view text, std::size_t cap);
 
 /// modules.dep: module path -> paths it needs, in the file's order. Paths are relative to the
 /// module directory. Malformed lines (no colon) are left out and counted.
@@ -69,8 +80,8 @@ struct DriverState {
 
 /// What the guest itself knows of a kernel's modules, in canonical names.
 struct GuestModules {
-  std::set<std::string> builtin;                       // they count for that kernel
-  std::map<std::string, std::set<std::string>> needs;  // by the guest's modules.dep; empty: unknown
+  std::set<std::string> builtin;  // they count for that kernel
+  ModuleNeeds needs;              // by the guest's modules.dep; empty: unknown
 };
 
 /// The image's own index is not enough: dracut runs depmod over what it has copied, and for a

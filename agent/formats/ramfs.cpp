@@ -146,6 +146,7 @@ bool RamFs::open(const CpioEntry& entry, const std::string& name, bool truncate)
   open_ = node != tree_.end() ? node->second : add(name, entry.mode);
   open_->file.mode = entry.mode;
   open_->wanted = open_->wanted || keep_(name);
+  open_->large = open_->large || name.find("/modules.") != std::string::npos;
   if (entry.nlink >= 2 && truncate) linked_.push_back(open_);
   if (!truncate && entry.size == 0) return true;
   drop_content(*open_);
@@ -159,7 +160,7 @@ bool RamFs::open(const CpioEntry& entry, const std::string& name, bool truncate)
 
 bool RamFs::may_keep(const CpioEntry& entry) const {
   if (kept_bytes_ + entry.size > limits_.kept_total) return false;
-  if (open_->wanted) return entry.size <= limits_.kept_file;
+  if (open_->wanted) return entry.size <= (open_->large ? limits_.kept_file : limits_.kept_text);
   return entry.nlink >= 2 && entry.size <= linked_file_cap &&
          kept_bytes_ + entry.size <= limits_.kept_total / 2;
 }
@@ -235,7 +236,9 @@ void RamFs::create_node(const CpioEntry& entry) {
 std::map<std::string, ImageFile, std::less<>> RamFs::take() {
   forget_links();
   std::map<std::string, ImageFile, std::less<>> files;
-  for (auto& [name, inode] : tree_) {
+  // Each node goes once it is taken over: a tree of many files is not there twice.
+  for (auto node = tree_.begin(); node != tree_.end(); node = tree_.erase(node)) {
+    const auto& [name, inode] = *node;
     if (inode->from_kernel) continue;
     const bool wanted = inode->file.content && keep_(name);
     auto& file = files.emplace_hint(files.end(), name, ImageFile{})->second;
@@ -250,7 +253,6 @@ std::map<std::string, ImageFile, std::less<>> RamFs::take() {
       file.content = inode->file.content;
     }
   }
-  tree_.clear();
   return files;
 }
 

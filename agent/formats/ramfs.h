@@ -58,6 +58,7 @@ class RamFs {
     ImageFile file;
     bool from_kernel = false;  // in the built-in image: /dev, /dev/console, /root
     bool wanted = false;       // one of its names is asked for
+    bool large = false;        // one of its names is an index of modules
   };
   using Tree = std::map<std::string, std::shared_ptr<Inode>, std::less<>>;
 

@@ -11,7 +11,7 @@ namespace preflight {
 
 namespace {
 
-constexpr std::uint64_t journal_cap = 8u << 20;
+constexpr std::uint64_t journal_cap = 1u << 20;
 constexpr mode_t private_mode = 0700;
 constexpr std::size_t stamp_length = std::string_view("20261130T210000Z").size();
 

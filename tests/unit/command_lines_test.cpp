@@ -8,6 +8,8 @@
 #include <fstream>
 
 #include "agent/facts/facts.h"
+#include "agent/facts/tables.h"
+#include "checks/list.h"
 #include "fixes/list.h"
 
 namespace preflight {
@@ -85,6 +87,46 @@ TEST(CommandLines, AnEditedGrubenvKeepsItsSizeAndItsOtherVariables) {
             "the last line of the environment block has no end");
   EXPECT_EQ(fixed_grubenv(signature + "kernelopts=root=/dev/vda3\n" + padding.substr(0, 8)),
             "the environment block has no room: 83 bytes of 59");
+}
+
+TEST(Tables, TooManyLinesAreAnError) {
+  std::string base = (fs::temp_directory_path() / "tables-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(base.data()), nullptr);
+  fs::create_directories(base + "/etc");
+  std::ofstream file(base + "/etc/fstab");
+  for (int i = 0; i < 2001; ++i) file << "/dev/vda2 / xfs\n";
+  file.close();
+  const Guest guest{Root::open(base).value(), base, false, true, {}};
+  const auto table = collect_fstab(guest);
+  fs::remove_all(base);
+  ASSERT_FALSE(table);
+  EXPECT_EQ(table.error().kind, ErrorKind::too_large);
+}
+
+/// The subjects of what boot.device-names says about one command line.
+std::vector<std::string> named(const std::string& options) {
+  Facts facts;
+  BootMenu menu;
+  menu.entries.emplace_back();
+  menu.entries[0].options = options;
+  menu.entries[0].is_default = true;
+  menu.default_index = 0;
+  facts.boot = menu;
+  std::vector<std::string> out;
+  for (const Check& check : all_checks())
+    if (check.id == "boot.device-names")
+      for (const Finding& finding : check.run(facts))
+        out.push_back(std::string(to_string(finding.status)));
+  return out;
+}
+
+TEST(BootDeviceNames, WhatStopsTheBootIsNeverCrowdedOut) {
+  std::string options;
+  for (int i = 0; i < 5000; ++i) options += "x=/dev/vda1 ";
+  const std::vector<std::string> found = named(options + "root=/dev/vda3");
+  EXPECT_EQ(found.size(), 16u);
+  EXPECT_EQ(found.front(), "fail");
+  EXPECT_EQ(found.back(), "warn");
 }
 
 TEST(CommandLines, ShareOneCopyOfTheirFile) {

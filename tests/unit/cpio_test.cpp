@@ -267,7 +267,7 @@ TEST(Cpio, LimitsEndInTooLarge) {
 
 TEST(Cpio, ContentsOverTheirCapAreListedOnly) {
   const std::string text = CpioBuilder().file("a", "12345").file("b", "123").file("c", "12").text();
-  const Unpacked each = unpack(text, 1u << 20, {.kept_file = 4});
+  const Unpacked each = unpack(text, 1u << 20, {.kept_text = 4});
   EXPECT_EQ(each.content("a"), "-");
   EXPECT_EQ(each.files.at("a").size, 5u);
   EXPECT_EQ(each.content("b"), "123");

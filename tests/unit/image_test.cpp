@@ -84,7 +84,7 @@ TEST(Image, EveryCompressionBehindMicrocode) {
   for (const Packed& main : packed(root_archive())) {
     SCOPED_TRACE(to_string(main.compression));
     for (const std::size_t most : {std::size_t{1} << 20, std::size_t{7}}) {
-      const Image image = read(microcode() + main.bytes, {}, most);
+      const Image image = read(microcode() + main.bytes, {.kept_text = 1u << 20}, most);
       EXPECT_FALSE(image.damage) << image.damage->message();
       ASSERT_EQ(image.segments.size(), 2u);
       EXPECT_EQ(image.segments[0].offset, 0u);
@@ -139,7 +139,7 @@ TEST(Image, LargeLz4HasSeveralChunks) {
   for (int i = 0; i < 9 << 20; ++i)
     noise += static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
   const std::string text = CpioBuilder().file("noise", noise).file("end").trailer().text();
-  const Image image = read(test::lz4_legacy(text), {.kept_file = 16u << 20});
+  const Image image = read(test::lz4_legacy(text), {.kept_text = 16u << 20, .kept_total = 24u << 20});
   EXPECT_FALSE(image.damage) << image.damage->message();
   EXPECT_EQ(image.files.at("noise").content, noise);
   EXPECT_TRUE(image.files.contains("end"));
@@ -259,6 +259,33 @@ TEST(Image, BombsStopAtTheLimit) {
     EXPECT_EQ(image.damage->kind, ErrorKind::too_large);
     EXPECT_TRUE(image.may_hold_more());
   }
+}
+
+TEST(Image, OnlyIndexesOfModulesMayBeLarge) {
+  const std::string large(300u << 10, 'x');
+  const Image image = read(CpioBuilder()
+                               .dir("etc")
+                               .file("etc/cmdline", large)
+                               .file("etc/small", "x")
+                               .file("etc/modules.dep", large)
+                               .trailer()
+                               .text());
+  EXPECT_EQ(image.content("etc/cmdline"), nullptr);
+  EXPECT_NE(image.content("etc/small"), nullptr);
+  EXPECT_NE(image.content("etc/modules.dep"), nullptr);
+}
+
+TEST(Image, EachImageLeavesLessForTheNext) {
+  Image taken;
+  taken.files["a"] = {.mode = S_IFREG, .content = std::string(20u << 20, 'x')};
+  EXPECT_GT(memory_of(taken), 20u << 20);
+  const ImageLimits alone = limits_beside(0), second = limits_beside(memory_of(taken));
+  EXPECT_EQ(alone.kept_total, ImageLimits{}.kept_total);
+  EXPECT_EQ(alone.decoder_memory, ImageLimits{}.decoder_memory);
+  EXPECT_LT(second.kept_total, alone.kept_total);
+  EXPECT_GE(second.decoder_memory, 64u << 20);
+  EXPECT_EQ(limits_beside(std::uint64_t{1} << 40).entries, 0u);
+  EXPECT_GE(limits_beside(std::uint64_t{1} << 40).decoder_memory, 48u << 20);
 }
 
 TEST(Image, DecoderMemoryIsLimited) {

@@ -27,6 +27,23 @@ std::optional<bool> boolean_in(const std::string& text) {
   return conf ? conf->boolean(setting) : std::nullopt;
 }
 
+TEST(LvmConf, ListsAndNamesAreBounded) {
+  const auto kind = [](const std::string& text) {
+    const auto conf = LvmConf::parse("/etc/lvm/lvm.conf", text);
+    return conf ? std::string("fine") : conf.error().what;
+  };
+  const auto list = [](std::size_t values) {
+    std::string text = "devices/filter=[0";
+    for (std::size_t i = 1; i < values; ++i) text += ",0";
+    return text + "]\n";
+  };
+  EXPECT_EQ(kind(list(20000)), "fine");
+  EXPECT_EQ(kind(list(20001)), "more than 20000 values");
+  EXPECT_EQ(kind(std::string(1024, 'a') + "=1\n"), "fine");
+  EXPECT_EQ(kind(std::string(1000, 'a') + "{" + std::string(24, 'b') + "=1}\n"),
+            "a name longer than 1024 bytes");
+}
+
 TEST(LvmConfTest, TakesBooleansAsLvmDoes) {
   for (const char* value : {"1", "2", "-1", "+1", "y", "YES", "\"on\"", "'true'", "[ 1 ]", "010"})
     EXPECT_EQ(boolean_in(fmt::format("devices {{ use_devicesfile = {} }}", value)), true) << value;
@@ -97,10 +114,10 @@ TEST(LvmConfTest, LimitsAreErrors) {
 
 TEST(LvmConfTest, LongListsAndManyDuplicatesAreRead) {
   std::string list = "devices { filter = [ ";
-  for (int i = 0; i < 200000; ++i) list += "1,";
+  for (int i = 0; i < 20000; ++i) list += "1,";
   Result<LvmConf> conf = parse(list + "] }");
   ASSERT_TRUE(conf);
-  EXPECT_EQ(conf->values("devices/filter")->size(), 200000u);
+  EXPECT_EQ(conf->values("devices/filter")->size(), 20000u);
   std::string duplicates;
   for (int i = 0; i < 9999; ++i) duplicates += "x=1\n";
   EXPECT_TRUE(parse(duplicates));

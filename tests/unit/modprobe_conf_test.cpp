@@ -102,6 +102,18 @@ TEST(ModprobeConf, ALinkToNothingMasks) {
   EXPECT_THAT(conf.unread, IsEmpty());
 }
 
+TEST(ModprobeConf, MoreThanAnyoneConfiguresIsNotRead) {
+  Image image = nvme_image();
+  const std::string half(600u << 10, '#');
+  put(image, "etc/modprobe.d/a.conf", half + "\nblacklist a\n");
+  put(image, "etc/modprobe.d/b.conf", half + "\nblacklist b\n");
+  put(image, "etc/modprobe.d/c.conf", "blacklist c\n");
+  const ModprobeConf conf = read_modprobe_conf(image, std::string(test_modules), false);
+  ASSERT_EQ(conf.directives.size(), 2u);
+  EXPECT_EQ(conf.directives[1].name, "c");
+  EXPECT_THAT(conf.unread, ElementsAre("etc/modprobe.d/b.conf"));
+}
+
 TEST(ModprobeConf, NamesWhatWasNotKept) {
   Image image = nvme_image();
   put_unread(image, "etc/modprobe.d/a.conf");

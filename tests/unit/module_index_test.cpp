@@ -199,7 +199,27 @@ TEST(ModuleNames, Canonical) {
   EXPECT_EQ(canonical_module_name("nvme.ko.zst"), "nvme");
   EXPECT_EQ(canonical_module_name("a-b-c"), "a_b_c");
   EXPECT_EQ(canonical_module_name("nvme.xz"), "nvme.xz");
-  EXPECT_THAT(parse_builtin("kernel/a-b.ko\n\n  \nkernel/c.ko"), ElementsAre("a_b", "c"));
+  EXPECT_THAT(*builtin_names("kernel/a-b.ko\n\n  \nkernel/c.ko"), ElementsAre("a_b", "c"));
+  EXPECT_THAT(*dependency_names("kernel/a-b.ko: kernel/c.ko\nbroken\n\nkernel/c.ko:"),
+              ElementsAre("a_b", "c"));
+}
+
+TEST(ModuleNames, MoreThanAKernelHasAreNone) {
+  const std::string three = "a.ko:\nb.ko:\nc.ko:\n";
+  EXPECT_TRUE(dependency_names(three, 3));
+  EXPECT_FALSE(dependency_names(three, 2));
+  EXPECT_TRUE(builtin_names("a.ko\na.ko\n", 1));
+  EXPECT_FALSE(builtin_names("a.ko\nb.ko\n", 1));
+}
+
+TEST_F(ModuleIndex, AnEndlessBuiltinListIsNoAnswer) {
+  std::string text;
+  for (std::size_t i = 0; i <= modules_cap; ++i) text += fmt::format("{:x}.ko\n", i);
+  put("modules.builtin", text);
+  const DriverState state = driver_state(image_, kernel, "nvme", {});
+  EXPECT_FALSE(state.loads());
+  EXPECT_THAT(state.missing, IsEmpty());
+  EXPECT_EQ(state.unreadable.size(), 1u);
 }
 
 TEST(ModuleNames, Dependencies) {

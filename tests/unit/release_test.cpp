@@ -103,6 +103,16 @@ TEST_F(ReleaseTest, Kernels) {
   EXPECT_EQ(find_kernel(kernels, "6.0"), nullptr);
 }
 
+TEST_F(ReleaseTest, AnEndlessIndexIsAnError) {
+  std::string text;
+  for (int i = 0; i < 400001; ++i) text += std::to_string(i) + ".ko:\n";
+  write("lib/modules/5.14/modules.dep", text);
+  const auto kernels = collect_kernels(guest());
+  ASSERT_FALSE(kernels);
+  EXPECT_EQ(kernels.error().kind, ErrorKind::too_large);
+  EXPECT_EQ(kernels.error().path, "/lib/modules/5.14/modules.dep");
+}
+
 TEST_F(ReleaseTest, KernelErrors) {
   EXPECT_EQ(collect_kernels(guest()).error().kind, ErrorKind::missing);
   EXPECT_EQ(find_kernel(collect_kernels(guest()), "5.14"), nullptr);

@@ -53,6 +53,16 @@ TEST(StableNameTest, IsTheUuidNeverTheLabel) {
   EXPECT_EQ(stable_name(storage, "/dev/vda10").value(), "UUID=bbbb");
 }
 
+TEST(StableNameTest, RefusesAUuidThatIsNoPlainWord) {
+  for (const char* uuid : {"a b", "a\n/dev/sdb", "a\"", "$x", "a\\040", "a#"}) {
+    Storage storage = two_disks();
+    storage.devices[1].uuid = uuid;
+    const auto name = stable_name(storage, "/dev/vda10");
+    ASSERT_FALSE(name) << uuid;
+    EXPECT_EQ(name.error().kind, ErrorKind::unsupported);
+  }
+}
+
 TEST(StableNameTest, RefusesWhatIsNotUnique) {
   Storage storage = two_disks();
   storage.devices[1].uuid = "aaaa";

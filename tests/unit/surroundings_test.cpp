@@ -2,6 +2,12 @@
 #include "agent/facts/surroundings.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "agent/facts/facts.h"
+#include "checks/list.h"
 
 namespace preflight {
 namespace {
@@ -40,6 +46,33 @@ TEST(FindMultipathsTest, ReadsTheValueAndTheBlacklist) {
   EXPECT_TRUE(read_find_multipaths("blacklist {\n devnode \"^nvme\"\n}\n").nvme_blacklisted);
   EXPECT_FALSE(read_find_multipaths("blacklist {\n devnode \"^sd\"\n}\ndevices {\n nvme\n}\n")
                    .nvme_blacklisted);
+}
+
+std::string status_of(std::string_view id, const Facts& facts) {
+  for (const Check& check : all_checks())
+    if (check.id == id) return std::string(to_string(check.run(facts).at(0).status));
+  return "no such check";
+}
+
+TEST(SurroundingsTest, WhatCannotBeReadDoesNotPass) {
+  std::string base = (std::filesystem::temp_directory_path() / "surroundings-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(base.data()), nullptr);
+  const auto collected = [&] {
+    Facts facts;
+    const Guest guest{Root::open(base).value(), base, false, true, {}};
+    facts.surroundings = collect_surroundings(guest);
+    return facts;
+  };
+  std::filesystem::create_symlink("etc", base + "/etc");
+  EXPECT_EQ(status_of("names.elsewhere", collected()), "warn");
+  EXPECT_EQ(status_of("multipath.claims", collected()), "warn");
+  std::filesystem::remove(base + "/etc");
+  std::filesystem::create_directories(base + "/etc");
+  EXPECT_EQ(status_of("names.elsewhere", collected()), "pass");
+  EXPECT_EQ(status_of("multipath.claims", collected()), "skip");
+  ASSERT_EQ(::mkfifo((base + "/etc/multipath.conf").c_str(), 0600), 0);
+  EXPECT_EQ(status_of("multipath.claims", collected()), "warn");
+  std::filesystem::remove_all(base);
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ Facts facts_of(const std::vector<std::string>& parts) {
   kernel.version = kernel_name;
   kernel.directory = fmt::format("/lib/modules/{}", kernel_name);
   facts.kernels = std::vector<Kernel>{kernel};
-  facts.surroundings.multipath = {true, "/etc/multipath.conf", parts[6]};
+  facts.surroundings.multipath = {true, "/etc/multipath.conf", parts[6], {}};
   facts.surroundings.names = find_controller_names("/etc/multipath.conf", parts[6]);
   return facts;
 }

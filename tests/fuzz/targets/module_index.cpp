@@ -13,8 +13,16 @@ void module_index(std::string_view input) {
   for (const auto& [name, line] : dependencies.by_name) {
     require(name == canonical_module_name(line.path), "lines are found by canonical names");
   }
-  for (const std::string& name : parse_builtin(input))
-    require(name.find('-') == std::string::npos, "canonical names have no dashes");
+  const ModuleNames builtin = builtin_names(input), modular = dependency_names(input);
+  if (builtin)
+    for (const std::string& name : *builtin)
+      require(name.find('-') == std::string::npos, "canonical names have no dashes");
+  if (modular) {
+    require(modular->size() == dependencies.by_name.size(), "both readers see the same modules");
+    require(dependency_names(input, modular->size()).has_value(), "as many as allowed are fine");
+    if (!modular->empty())
+      require(!dependency_names(input, modular->size() - 1), "more than allowed are refused");
+  }
   for (const AliasMatch& match : match_alias(input, qemu_nvme_modalias))
     require(match.line > 0, "matches know their lines");
   const std::vector<std::string> parts = parts_of(input, 2);

@@ -1,0 +1,703 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Hostile guest trees under --root, as root. See README.md for what each run has to keep.
+
+usage: hostile.py --tool PATH [--long] [--keep-going] [FILTER..]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "support"))
+sys.path.insert(0, str(HERE))
+import archives  # noqa: E402
+from guest import K1, K2, MACHINE_ID, Guest, Image, write_lsblk  # noqa: E402
+from trace import Trace  # noqa: E402
+
+HANG = 120  # seconds; no run comes near it on an idle machine
+MEMORY_CAP = 128 << 10  # KiB, as ru_maxrss counts
+MARKER = "OUTSIDE-THE-ROOT-7f3a"
+CHECK_CODES = {0, 1, 3}
+DRY_RUN_CODES = {0, 1, 3, 4}
+FIX_CODES = {0, 1, 3, 4, 5}
+STATE = "var/lib/nvme-preflight"
+
+
+class Broken(Exception):
+    pass
+
+
+def require(holds: bool, what: str) -> None:
+    if not holds:
+        raise Broken(what)
+
+
+class Runner:
+    """runner.py, started while this process is small."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen([sys.executable, "-I", "-S", HERE / "runner.py"], text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def run(self, command: list[str], out: Path, err: Path) -> dict:
+        assert self.process.stdin and self.process.stdout
+        order = {"command": command, "out": str(out), "err": str(err), "limit": HANG}
+        self.process.stdin.write(json.dumps(order) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+
+@dataclass
+class Tally:
+    runner: Runner
+    cases: int = 0
+    runs: int = 0
+    traced: int = 0
+    opens: int = 0
+    failed: int = 0
+    memory: int = 0  # KiB
+    slowest: float = 0
+    memory_case: str = ""
+
+
+@dataclass
+class Outcome:
+    code: int
+    out: bytes
+    err: bytes
+
+    @property
+    def report(self) -> dict:
+        return json.loads(self.out)
+
+    def statuses(self, check: str) -> set[str]:
+        return {f["status"] for f in self.report["findings"] if f["check"] == check}
+
+
+def shows_controls(text: bytes) -> str:
+    """The first thing in an output that could drive a terminal; "" when there is none."""
+    try:
+        decoded = text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return f"not UTF-8: {error}"
+    for character in decoded:
+        number = ord(character)
+        if (number < 0x20 and character not in "\n\t") or 0x7f <= number < 0xa0 or 0x202a <= number <= 0x202e \
+                or 0x2066 <= number <= 0x2069:
+            return f"U+{number:04X}"
+    return ""
+
+
+class Scene:
+    """A hostile tree, something outside of it that must stay untouched, and the tool."""
+
+    def __init__(self, scratch: Path, tool: Path, tally: Tally) -> None:
+        self.scratch, self.tool, self.tally = scratch, tool, tally
+        self.outside = scratch / "outside"
+        self.guest = Guest(scratch / "root")
+        self.top = self.guest.top
+        self.lsblk: Path | None = None
+        self.make_outside()
+
+    def make_outside(self) -> None:
+        """A whole guest's worth of files, each with the marker, for links to lead to."""
+        shutil.copytree(self.top, self.outside, symlinks=True)
+        for folder, _, names in os.walk(self.outside):
+            for name in names:
+                path = Path(folder) / name
+                if not path.is_symlink():
+                    path.write_text(f"# {MARKER}\n{MARKER}=1\n/dev/vda9 /{MARKER} xfs\n")
+        (self.outside / "boot").mkdir(exist_ok=True)
+        for kernel in (K1, K2):
+            (self.outside / f"boot/initramfs-{kernel}.img").write_text(MARKER)
+
+    def finish(self) -> None:
+        self.guest.finish()
+        self.lsblk = write_lsblk(self.guest, self.scratch / "lsblk.json")
+
+    def path(self, name: str) -> Path:
+        return self.top / name
+
+    def clear(self, name: str) -> Path:
+        path = self.path(name)
+        if path.is_symlink() or path.exists():
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def command(self, *arguments: str) -> list[str]:
+        lsblk = ["--lsblk", str(self.lsblk)] if self.lsblk else []
+        return [str(self.tool), "--root", str(self.top), *lsblk, *arguments]
+
+    def run(self, *arguments: str, codes: set[int], trace: bool = False) -> Outcome:
+        command = self.command(*arguments)
+        log = self.scratch / "trace"
+        if trace:
+            command = Trace.command(log) + command
+        out, err = self.scratch / "stdout", self.scratch / "stderr"
+        done = self.tally.runner.run(command, out, err)
+        outcome = Outcome(done["code"], out.read_bytes(), err.read_bytes())
+        self.judge(arguments, outcome, codes, done["seconds"], None if trace else done["memory"])
+        if trace:
+            self.judge_trace(log)
+        return outcome
+
+    def judge(self, arguments: tuple[str, ...], outcome: Outcome, codes: set[int], seconds: float,
+              memory: int | None) -> None:
+        what = " ".join(arguments) or "--check"
+        self.tally.runs += 1
+        self.tally.slowest = max(self.tally.slowest, seconds)
+        require(seconds < HANG, f"{what}: still running after {HANG} s")
+        require(outcome.code in codes, f"{what}: exit {outcome.code}, expected one of {sorted(codes)}\n"
+                + outcome.err.decode("utf-8", "backslashreplace")[-500:])
+        for name, text in (("stdout", outcome.out), ("stderr", outcome.err)):
+            controls = shows_controls(text)
+            require(not controls, f"{what}: {controls} on {name}")
+            require(MARKER.encode() not in text, f"{what}: {name} shows what lies outside of the root")
+        if memory is not None:
+            self.tally.memory = max(self.tally.memory, memory)
+            require(memory < MEMORY_CAP, f"{what}: {memory >> 10} MiB of memory")
+
+    def judge_trace(self, log: Path) -> None:
+        trace = Trace(log, self.top, self.lsblk)
+        self.tally.traced += 1
+        self.tally.opens += trace.opens
+        require(trace.opens > 0, "the trace shows no opened file of the tree")
+        require(not trace.faults, "reached outside of the root:\n" + "\n".join(trace.faults[:5]))
+
+    def look(self, trace: bool = False) -> Outcome:
+        """All that only looks; returns the JSON of --check."""
+        checked = self.run("--check", "--json", codes=CHECK_CODES)
+        require(checked.report["exit_code"] == checked.code, "the report has another exit code")
+        self.run("--fix", "--dry-run", "--diff", codes=DRY_RUN_CODES)
+        if trace:
+            self.run("--check", "--verbose", codes=CHECK_CODES, trace=True)
+        return checked
+
+
+def fingerprint(top: Path) -> dict[str, tuple]:
+    seen = {}
+    for folder, folders, names in os.walk(top):
+        for name in [*folders, *names, "."]:
+            path = os.path.join(folder, name)
+            status = os.lstat(path)
+            content = b""
+            if stat.S_ISREG(status.st_mode):
+                content = Path(path).read_bytes()
+            elif stat.S_ISLNK(status.st_mode):
+                content = os.readlink(path).encode()
+            seen[os.path.relpath(path, top)] = (status.st_mode, status.st_uid, status.st_mtime_ns, content)
+    return seen
+
+
+# --- objects that stand where a file or directory is expected
+
+def make_fifo(scene: Scene, path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_socket(scene: Scene, path: Path) -> None:
+    # A socket's name has at most 107 bytes: bound where it is short, then moved.
+    short = scene.scratch / "s"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(short))
+    os.rename(short, path)
+
+
+def make_zero_device(scene: Scene, path: Path) -> None:
+    os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 5))
+
+
+def make_tty_device(scene: Scene, path: Path) -> None:
+    os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(5, 0))
+
+
+def make_block_device(scene: Scene, path: Path) -> None:
+    os.mknod(path, stat.S_IFBLK | 0o660, os.makedev(7, 250))
+
+
+def make_directory(scene: Scene, path: Path) -> None:
+    path.mkdir()
+    (path / "inside").write_text("x\n")
+
+
+def make_file(scene: Scene, path: Path) -> None:
+    path.write_text("x\n")
+
+
+def make_absolute_link(scene: Scene, path: Path) -> None:
+    path.symlink_to(scene.outside / path.relative_to(scene.top))
+
+
+def make_climbing_link(scene: Scene, path: Path) -> None:
+    path.symlink_to("../" * 40 + str(scene.outside / path.relative_to(scene.top)).lstrip("/"))
+
+
+def make_cycle(scene: Scene, path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def make_dangling_link(scene: Scene, path: Path) -> None:
+    path.symlink_to("nowhere/at/all")
+
+
+def make_sparse(scene: Scene, path: Path) -> None:
+    with path.open("wb") as file:
+        file.write(b"x = 1\n")
+        file.truncate(3 << 30)
+
+
+OBJECTS: dict[str, Callable[[Scene, Path], None]] = {
+    "fifo": make_fifo, "socket": make_socket, "zero-device": make_zero_device, "tty-device": make_tty_device,
+    "block-device": make_block_device, "directory": make_directory, "file": make_file,
+    "absolute-link": make_absolute_link, "climbing-link": make_climbing_link, "cycle": make_cycle,
+    "dangling-link": make_dangling_link, "gigabytes": make_sparse,
+}
+# What makes a file impossible to look at; a link that leads nowhere in the tree is "not there", which
+# some checks rightly pass.
+OPAQUE = {"fifo", "socket", "zero-device", "tty-device", "block-device", "directory", "cycle", "gigabytes"}
+
+# Which checks may not pass when a file is opaque.
+NEEDS = {
+    "usr/lib/os-release": ("guest.supported",),
+    "etc/fstab": ("fstab.device-names",),
+    "etc/crypttab": ("crypttab.device-names",),
+    "etc/lvm/lvm.conf": ("lvm.config", "lvm.devicesfile", "lvm.filter"),
+    "etc/lvm/lvmlocal.conf": ("lvm.config", "lvm.devicesfile", "lvm.filter"),
+    "etc/dracut.conf.d/zz-nvme.conf": ("dracut.hostonly", "dracut.next-kernel"),
+    "usr/lib/dracut/dracut.conf.d/01-dist.conf": ("dracut.hostonly", "dracut.next-kernel"),
+    "boot/grub2/grubenv": ("boot.default-entry", "boot.device-names"),
+    f"boot/loader/entries/{MACHINE_ID}-{K1}.conf": ("boot.default-entry",),
+    f"boot/vmlinuz-{K1}": ("boot.default-entry",),
+    f"boot/initramfs-{K1}.img": ("initramfs.readable", "initramfs.driver", "initramfs.blocked", "initramfs.device-names",
+                                 "initramfs.lvm-config"),
+    "etc/kernel/cmdline": ("boot.device-names",),
+    "etc/default/grub": ("boot.device-names",),
+    "etc/multipath.conf": ("multipath.claims",),
+}
+# What is no fault: bash cannot source these as a drop-in, and dracut goes on without it; of a kernel
+# its header is enough.
+FINE = {("gigabytes", f"boot/vmlinuz-{K1}"),
+        *((kind, "usr/lib/dracut/dracut.conf.d/01-dist.conf") for kind in ("socket", "directory", "cycle"))}
+# The same for directories.
+FOLDER_NEEDS = {
+    "boot": ("boot.default-entry", "initramfs.readable"),
+    "boot/loader": ("boot.default-entry", "initramfs.readable"),
+    "boot/loader/entries": ("boot.default-entry", "initramfs.readable"),
+    "etc": ("fstab.device-names", "lvm.devicesfile"),
+    "etc/lvm": ("lvm.config", "lvm.devicesfile"),
+    "etc/dracut.conf.d": ("dracut.hostonly", "dracut.next-kernel"),
+}
+FOLDER_OBJECTS = ("fifo", "socket", "zero-device", "file", "absolute-link", "climbing-link", "cycle", "dangling-link")
+FOLDER_OPAQUE = {"fifo", "socket", "zero-device", "file", "cycle"}
+
+
+def full_guest(scene: Scene) -> None:
+    """A guest that has everything the tool reads."""
+    guest = scene.guest
+    guest.write("etc/crypttab", "luks-1 UUID=33333333-3333-4333-8333-333333333333 none discard\n")
+    guest.write("etc/lvm/lvmlocal.conf", "local {\n}\n")
+    guest.devices_file()
+    guest.write("etc/kernel/cmdline", Guest.options() + "\n")
+    guest.write("etc/default/grub", f'GRUB_CMDLINE_LINUX="{Guest.options()}"\n')
+    guest.write("boot/grub2/grub.cfg", 'set default="${saved_entry}"\nload_env\nblscfg\n')
+    guest.write("boot/grub2/device.map", "(hd0) /dev/sda\n")
+    guest.write("etc/multipath.conf", "defaults {\n find_multipaths yes\n}\n")
+    guest.write("etc/hostname", "guest\n")
+    guest.write("boot/efi/EFI/BOOT/BOOTX64.EFI", b"MZ")
+    guest.write("etc/udev/rules.d/60-x.rules", "# none\n")
+    for unit in ("kdump.service", "multipathd.service"):
+        guest.link(f"etc/systemd/system/multi-user.target.wants/{unit}", f"/usr/lib/systemd/system/{unit}")
+    guest.write(f"boot/initramfs-{K1}kdump.img", b"x")
+    guest.write(f"{STATE}/20260101T000000Z-1/journal", "")
+    guest.write(f"usr/lib/modules/{K1}/modules.builtin", "kernel/fs/ext4/ext4.ko\n")
+    scene.finish()
+
+
+def not_passed(outcome: Outcome, checks: tuple[str, ...]) -> None:
+    for check in checks:
+        require("pass" not in outcome.statuses(check), f"{check} passed, although it could not look")
+
+
+# --- the cases: what is done to a tree of their own, or to one that several share and leave as it was
+
+@dataclass
+class Case:
+    name: str
+    run: Callable[[Scene], None]
+    shared: Scene | None = None
+
+
+def tree_parts(scene: Scene) -> tuple[list[str], list[str]]:
+    """Files and folders of the tree that --check opens, by a trace of it."""
+    scene.run("--check", codes=CHECK_CODES, trace=True)
+    opened = Trace(scene.scratch / "trace", scene.top, scene.lsblk).touched
+    files = [name for name in sorted(opened) if scene.path(name).is_file() and not scene.path(name).is_symlink()]
+    folders = [name for name in sorted(opened)
+               if name not in ("", ".") and scene.path(name).is_dir() and not scene.path(name).is_symlink()]
+    return files, folders
+
+
+def replacement_case(scene: Scene, name: str, kind: str, needs: tuple[str, ...]) -> Case:
+    def run(scene: Scene) -> None:
+        path, spare = scene.path(name), scene.scratch / "spare"
+        os.rename(path, spare)
+        try:
+            OBJECTS[kind](scene, path)
+            not_passed(scene.look(trace=kind in ("absolute-link", "climbing-link")), needs)
+        finally:
+            scene.clear(name)
+            os.rename(spare, path)
+    return Case(f"{kind} for {name}", run, scene)
+
+
+def replacement_cases(scene: Scene, files: list[str], folders: list[str]) -> Iterator[Case]:
+    for name in files:
+        for kind in OBJECTS:
+            if kind != "file":
+                yield replacement_case(scene, name, kind, NEEDS.get(name, ()) if kind in OPAQUE and (kind, name) not in FINE else ())
+    for name in folders:
+        for kind in FOLDER_OBJECTS:
+            yield replacement_case(scene, name, kind, FOLDER_NEEDS.get(name, ()) if kind in FOLDER_OPAQUE else ())
+
+
+def crowd(folder: str, pattern: str, count: int, content: str = "") -> Callable[[Scene], None]:
+    def run(scene: Scene) -> None:
+        full_guest(scene)
+        top = scene.path(folder)
+        top.mkdir(parents=True, exist_ok=True)
+        for i in range(count):
+            with open(top / pattern.format(i), "w") as file:
+                file.write(content)
+        scene.look()
+        shutil.rmtree(top)
+    return run
+
+
+CROWDS = [("etc/dracut.conf.d", "f{}.conf", "add_drivers+=\" x \"\n"), ("boot/loader/entries", "e{}.conf", ""),
+          ("etc", "f{}", ""), ("usr/lib/modules", "k{}", ""), (STATE, "2026010{}", ""),
+          ("etc/lvm/profile", "p{}.profile", ""), ("boot", "initramfs-{}kdump.img", "")]
+
+
+def crowd_cases(count: int, folders: list[tuple[str, str, str]]) -> Iterator[Case]:
+    for folder, pattern, content in folders:
+        yield Case(f"{count} files in {folder}", crowd(folder, pattern, count, content))
+
+
+def text_case(name: str, path: str, make: Callable[[], bytes], unknown: tuple[str, ...] = ()) -> Case:
+    def run(scene: Scene) -> None:
+        full_guest(scene)
+        scene.clear(path).write_bytes(make())
+        not_passed(scene.look(), unknown)
+    return Case(name, run)
+
+
+def nested_lvm(depth: int) -> bytes:
+    return b"a{" * depth + b"}" * depth
+
+
+def lines(pattern: str, count: int) -> bytes:
+    return "".join(pattern.format(i) for i in range(count)).encode()
+
+
+MEBIBYTE = 1 << 20
+LVM_CHECKS = ("lvm.config", "lvm.devicesfile")
+
+
+def fill(line: str, size: int = MEBIBYTE) -> Callable[[], bytes]:
+    return lambda: (line.encode() * (size // len(line.encode()) + 1))[:size]
+
+
+def text_cases() -> Iterator[Case]:
+    yield text_case("modules.dep of 10^6 lines", f"usr/lib/modules/{K1}/modules.dep", lambda: lines("{:x}:\n", 10**6))
+    yield text_case("modules.builtin of 10^6 lines", f"usr/lib/modules/{K1}/modules.builtin",
+                    lambda: lines("{:x}.ko\n", 10**6)[:8 * MEBIBYTE - 1])
+    for depth in (63, 64, 65, 1000, 262144):
+        yield text_case(f"lvm.conf nested {depth} deep", "etc/lvm/lvm.conf", lambda depth=depth: nested_lvm(depth),
+                        LVM_CHECKS if depth > 64 else ())
+    yield text_case("lvm.conf that only opens", "etc/lvm/lvm.conf", fill("a{"), LVM_CHECKS)
+    yield text_case("lvm.conf of one list", "etc/lvm/lvm.conf", lambda: b"devices/filter=[" + b"1," * 520000 + b"1]\n", LVM_CHECKS)
+    yield text_case("lvm.conf of a long name", "etc/lvm/lvm.conf",
+                    lambda: b"a" * 900000 + b"{" + b"b=1 " * 9000 + b"}\n", LVM_CHECKS)
+    yield text_case("lvm.conf of one string", "etc/lvm/lvm.conf", lambda: b'devices/dir="' + b"\\\\" * 520000 + b'"\n')
+    yield text_case("lvm.conf of settings", "etc/lvm/lvm.conf", lambda: lines("a{}=1\n", 100000)[:MEBIBYTE])
+    yield text_case("lvm.conf of comments", "etc/lvm/lvm.conf", fill("# use_devicesfile = 1\n"))
+    yield text_case("fstab of old names", "etc/fstab", fill("/dev/vda2 / xfs\n"))
+    yield text_case("fstab of UUIDs", "etc/fstab", fill("UUID=a / a\n"))
+    yield text_case("crypttab of old names", "etc/crypttab", fill("a /dev/vda4\n"))
+    yield text_case("devices file of one kind", "etc/lvm/devices/system.devices", fill("IDTYPE=a IDNAME=b\n"))
+    yield text_case("cmdline of lines", "etc/kernel/cmdline", fill("a\n"), ("boot.device-names",))
+    yield text_case("cmdline of old names", "etc/kernel/cmdline", fill("root=/dev/vda3 "))
+    yield text_case("grub defaults of lines", "etc/default/grub", fill("GRUB_CMDLINE_LINUX=\n"), ("boot.device-names",))
+    yield text_case("entry of old names", f"boot/loader/entries/{MACHINE_ID}-{K1}.conf",
+                    lambda: b"title x\nlinux /vmlinuz\noptions " + fill("root=/dev/vda3 ", 60000)() + b"\n")
+    yield text_case("grub.cfg of ifs", "boot/grub2/grub.cfg", fill("if a; then\n"))
+    yield text_case("grub.cfg of settings", "boot/grub2/grub.cfg", fill("set a=b\n"))
+    yield text_case("os-release of fields", "usr/lib/os-release", lambda: b"ID=rocky\nVERSION_ID=9\n" + lines("a{}=\n", 90000))
+    yield text_case("dracut.conf of settings", "etc/dracut.conf", fill("a+=b\n"))
+    yield text_case("dracut.conf that doubles", "etc/dracut.conf", fill('a="$a$a$a$ab"\n'))
+    yield text_case("multipath.conf of braces", "etc/multipath.conf", fill("defaults{\n"))
+    yield text_case("udev rules of old names", "etc/udev/rules.d/60-x.rules", fill('KERNEL=="vd[a-z]"\n', 250000))
+    yield text_case("journal of rubbish", f"{STATE}/20260101T000000Z-1/journal", fill("[" * 60 + "\n", 7 * MEBIBYTE))
+
+
+NASTY = ["new\nline", "esc\x1b[2J\x1b]0;title\x07", "c1\u009b31m", "bidi\u202etxt", "del\x7f", "tab\there", "\udcff\udcfe",
+         "-rf", "quote\"'`$(id)", "\\x1b", "a" * 255, " ", "\r", "%s%n", "{}"]
+
+
+def nasty_names(scene: Scene) -> None:
+    full_guest(scene)
+    guest = scene.guest
+    for name in NASTY:
+        for folder, suffix in (("boot/loader/entries", ".conf"), ("etc/dracut.conf.d", ".conf"), ("etc/nasty", ""),
+                               ("usr/lib/modules", ""), (STATE, ""), ("etc/lvm/devices", "")):
+            shown = name[:255 - len(suffix)] + suffix
+            target = scene.path(folder) / shown
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if folder in ("usr/lib/modules", STATE):
+                target.mkdir(exist_ok=True)
+            else:
+                target.write_bytes(b"title \x1b[31mred\x1b[0m\nlinux /\x1b]\x07\noptions root=/dev/vda3\x1b[2J \xff\xfe\n"
+                                   b"/dev/vda1\x1b[31m \x9b\n")
+    guest.write("etc/fstab", b"/dev/vda2\x1b[31m /\x9b xfs\n/dev/vda3 /x\xe2\x80\xae xfs\n")
+    guest.write("usr/lib/os-release", b'ID=rocky\nVERSION_ID="9.5"\nPRETTY_NAME="\x1b[2J\x07Rocky"\n')
+    scene.look(trace=True)
+    scene.run("--runs", codes={0, 3})
+    scene.run("--runs", "--json", codes={0, 3})
+    scene.run("--undo", codes={0, 1, 3, 4, 6})
+
+
+def cycles(scene: Scene) -> None:
+    full_guest(scene)
+    for name, target in (("etc/loop", "."), ("etc/a", "b"), ("etc/b", "a"), ("boot/boot", "."), ("etc/up", "..")):
+        scene.path(name).symlink_to(target)
+    deep = scene.path("etc/deep")
+    for _ in range(60):
+        deep = deep / "d"
+    deep.mkdir(parents=True)
+    (deep / "loop").symlink_to("/etc")
+    scene.look(trace=True)
+
+
+# --- images
+
+def image_case(name: str, make: Callable[[Path], None], unknown: bool = False) -> Case:
+    def run(scene: Scene) -> None:
+        full_guest(scene)
+        make(scene.clear(f"boot/initramfs-{K1}.img"))
+        outcome = scene.look()
+        if unknown:
+            for check in ("initramfs.driver", "initramfs.blocked"):
+                statuses = outcome.statuses(check)
+                require("pass" not in statuses, f"{check} is {statuses}, although the image could not be read")
+            require("unknown" in outcome.statuses("initramfs.readable") | outcome.statuses("initramfs.driver"),
+                    "nothing of the image is unknown")
+    return Case(name, run)
+
+
+def image_cases(long: bool) -> Iterator[Case]:
+    for name, make, unknown in archives.odd_images():
+        yield image_case(f"image: {name}", make, unknown)
+    for compressor in archives.COMPRESSORS:
+        if long or compressor in ("gzip", "zstd", "lz4"):
+            size = 5 << 30 if long or compressor == "zstd" else 600 << 20
+            yield image_case(f"image: a {compressor} bomb of {size >> 20} MiB",
+                             lambda path, c=compressor, s=size: archives.write_bomb(path, c, s), size > 4 << 30)
+    yield Case("24 images that fill what may be kept", many_full_images)
+
+
+def many_full_images(scene: Scene) -> None:
+    full_guest(scene)
+    for i in range(24):
+        kernel = f"5.14.0-{600 + i}.el9.x86_64"
+        (scene.path("usr/lib/modules") / kernel).mkdir(parents=True)
+        scene.guest.write(f"boot/vmlinuz-{kernel}", b"MZ")
+        scene.guest.write_entry(kernel)
+        archives.write_full_image(scene.path(f"boot/initramfs-{kernel}.img"))
+    outcome = scene.look()
+    require("unknown" in outcome.statuses("initramfs.driver") | outcome.statuses("initramfs.readable"),
+            "images over the limit are not unknown")
+
+
+# --- links out of the tree while something is changed
+
+OUT_FOLDERS = ["etc", "etc/lvm", "etc/lvm/devices", "etc/dracut.conf.d", "boot", "boot/loader", "boot/loader/entries",
+               "boot/grub2", "var", "var/lib", STATE, "usr/lib/modules", "usr/lib/dracut", "usr", "var/tmp", "tmp"]
+
+
+def broken_guest(scene: Scene) -> None:
+    """One that --fix would mend: devices file, host-only image, old names."""
+    guest = scene.guest
+    guest.images[K1] = Image(K1, hostonly=True)
+    guest.remove("etc/dracut.conf.d/zz-nvme.conf")
+    guest.edit("etc/lvm/lvm.conf", "\tuse_devicesfile = 0\n", "\t# use_devicesfile = 1\n")
+    guest.devices_file()
+    guest.write("etc/fstab", "/dev/mapper/rl-root / xfs defaults 0 0\n/dev/vda2 /boot xfs defaults 0 0\n")
+    guest.stand_in_dracut()
+    scene.finish()
+
+
+def move_out(scene: Scene, name: str, link: Callable[[Scene, Path], None]) -> None:
+    """What was there now lies outside, and a link of the tree leads to it."""
+    path = scene.path(name)
+    target = scene.outside / name
+    if target.is_symlink() or target.exists():
+        shutil.rmtree(target) if target.is_dir() and not target.is_symlink() else target.unlink()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        shutil.copytree(path, target, symlinks=True) if path.is_dir() else shutil.copy2(path, target)
+    link(scene, scene.clear(name))
+
+
+def fix_case(name: str, kind: str, link: Callable[[Scene, Path], None]) -> Case:
+    def run(scene: Scene) -> None:
+        broken_guest(scene)
+        move_out(scene, name, link)
+        before = fingerprint(scene.outside)
+        scene.look(trace=True)
+        scene.run("--fix", codes=FIX_CODES, trace=False)
+        scene.run("--undo", codes={0, 1, 3, 4, 6})
+        require(fingerprint(scene.outside) == before, "something outside of the root has changed")
+    return Case(f"--fix with {name} as {kind}", run)
+
+
+def fix_cases() -> Iterator[Case]:
+    files = ["etc/fstab", "etc/lvm/lvm.conf", f"boot/initramfs-{K1}.img", "etc/dracut.conf.d/zz-nvme-preflight.conf",
+             "var/lib/nvme-preflight/lock"]
+    for name in OUT_FOLDERS + files:
+        yield fix_case(name, "an absolute link", make_absolute_link)
+        yield fix_case(name, "a climbing link", make_climbing_link)
+
+
+class Swapper:
+    """Swaps directories and files of the tree for links out of it, as fast as it can."""
+
+    NAMES = ["etc", "boot", "boot/loader/entries", "etc/lvm", "etc/lvm/lvm.conf", "etc/fstab", "boot/grub2",
+             "etc/dracut.conf.d", "usr/lib/modules", "etc/systemd", f"boot/initramfs-{K1}.img"]
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene, self.swaps, self.stop = scene, 0, threading.Event()
+        self.thread = threading.Thread(target=self.work)
+
+    def work(self) -> None:
+        while not self.stop.is_set():
+            for name in self.NAMES:
+                path = str(self.scene.path(name))
+                spare = str(self.scene.scratch / "spare")
+                os.rename(path, spare)
+                os.symlink(str(self.scene.outside / name), path)
+                os.unlink(path)
+                os.rename(spare, path)
+                self.swaps += 1
+
+    def __enter__(self) -> Swapper:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop.set()
+        self.thread.join()
+
+
+def race(scene: Scene) -> None:
+    full_guest(scene)
+    with Swapper(scene) as swapper:
+        for i in range(20):
+            scene.run("--check", "--json", codes=CHECK_CODES, trace=i % 2 == 0)
+    require(swapper.swaps > 1000, f"only {swapper.swaps} swaps: no race")
+    print(f"  race: {swapper.swaps} swaps during 20 runs")
+
+
+def race_with_fix(scene: Scene) -> None:
+    broken_guest(scene)
+    before = fingerprint(scene.outside)
+    with Swapper(scene) as swapper:
+        for _ in range(6):
+            scene.run("--fix", codes=FIX_CODES | {6})
+    require(fingerprint(scene.outside) == before, "something outside of the root has changed")
+    print(f"  race with --fix: {swapper.swaps} swaps during 6 runs")
+
+
+def selftest(scene: Scene) -> None:
+    """The judge of traces finds what it is there for."""
+    full_guest(scene)
+    (scene.top / "etc/link").symlink_to(scene.outside / "etc")
+    for tool, caught in ((["cat", str(scene.top / "etc/link/fstab")], True),
+                         (["cat", str(scene.outside / "etc/fstab")], True),
+                         (["cat", str(scene.top / "etc/fstab")], True)):  # by its whole path: links would be followed
+        subprocess.run(Trace.command(scene.scratch / "trace") + tool, capture_output=True, check=False)
+        faults = Trace(scene.scratch / "trace", scene.top, None).faults
+        require(bool(faults) == caught, f"the judge of traces is blind for {tool}")
+
+
+def all_cases(options: argparse.Namespace, tally: Tally) -> Iterator[Case]:
+    yield Case("the judge of traces", selftest)
+    with tempfile.TemporaryDirectory(prefix="hostile-") as scratch:
+        scene = Scene(Path(scratch), options.tool, tally)
+        full_guest(scene)
+        files, folders = tree_parts(scene)
+        print(f"{len(files)} files and {len(folders)} directories of the tree are read", flush=True)
+        yield from replacement_cases(scene, files, folders)
+    yield Case("names with newlines and escapes", nasty_names)
+    yield Case("cyclic links", cycles)
+    yield from text_cases()
+    yield from image_cases(options.long)
+    yield from fix_cases()
+    yield Case("a racing writer", race)
+    yield Case("a racing writer during --fix", race_with_fix)
+    yield from crowd_cases(100_000, CROWDS if options.long else CROWDS[:3])
+    if options.long:
+        yield from crowd_cases(1_000_000, CROWDS[:4])
+
+
+def run_case(case: Case, options: argparse.Namespace, tally: Tally) -> None:
+    before = tally.memory
+    with tempfile.TemporaryDirectory(prefix="hostile-", ignore_cleanup_errors=True) as scratch:
+        try:
+            tally.cases += 1
+            case.run(case.shared or Scene(Path(scratch), options.tool, tally))
+        except Broken as fault:
+            tally.failed += 1
+            print(f"FAILED {case.name}: {fault}", flush=True)
+        except (OSError, ValueError) as error:
+            tally.failed += 1
+            print(f"FAILED {case.name}: the test itself: {error!r}", flush=True)
+    if tally.memory > before:
+        tally.memory_case = case.name
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--tool", required=True, type=lambda p: Path(p).resolve())
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("filter", nargs="*")
+    options = parser.parse_args()
+    if os.geteuid() != 0 or not shutil.which("strace"):
+        print("SKIPPED: hostile trees need root and strace")
+        return 77
+    tally = Tally(Runner())
+    for case in all_cases(options, tally):
+        if not options.filter or any(part in case.name for part in options.filter):
+            run_case(case, options, tally)
+    print(f"{tally.cases} hostile trees, {tally.runs} runs ({tally.traced} traced, {tally.opens} opens judged), "
+          f"{tally.failed} failed; most memory {tally.memory >> 10} MiB ({tally.memory_case}), "
+          f"slowest run {tally.slowest:.1f} s")
+    return 1 if tally.failed or not tally.cases else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
