@@ -83,15 +83,20 @@ class Reader {
     const bool* value = member ? member->boolean() : nullptr;
     return value ? *value : spoil<bool>();
   }
+  /// Text that is to be a name for system calls, which would take it to end at a NUL.
+  std::string name_text(std::string_view key) {
+    std::string value = text(key);
+    return value.find('\0') == std::string::npos ? value : spoil<std::string>();
+  }
   /// An absolute path without ".." in it.
   std::string path(std::string_view key) {
-    std::string value = text(key);
+    std::string value = name_text(key);
     const bool climbs = ("/" + value + "/").find("/../") != std::string::npos;
     return value.substr(0, 1) == "/" && !climbs ? value : spoil<std::string>();
   }
   /// A plain name in the run folder.
   std::string name(std::string_view key) {
-    std::string value = text(key);
+    std::string value = name_text(key);
     const bool plain = !value.empty() && value.find('/') == std::string::npos && value[0] != '.';
     return plain ? value : spoil<std::string>();
   }
@@ -144,7 +149,7 @@ class Reader {
         return spoil<Map>();
       const auto name = from_hex(*(*parts)[0].string());
       const auto value = from_hex(*(*parts)[1].string());
-      if (!name || !value) return spoil<Map>();
+      if (!name || !value || name->find('\0') != std::string::npos) return spoil<Map>();
       xattrs[*name] = *value;
     }
     return xattrs;

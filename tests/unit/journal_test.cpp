@@ -89,10 +89,17 @@ TEST(JournalTest, DamageIsNamedByLine) {
   climbing.path = "/etc/../../etc/shadow";
   FileRecord outside = file();
   outside.backup = "../../etc/shadow";
+  // System calls would take these names to end early.
+  FileRecord cut_path = file(), cut_backup = file(), cut_attribute = file();
+  cut_path.path += std::string("\0x", 2);
+  cut_backup.backup += std::string("\0x", 2);
+  cut_attribute.attributes.xattrs[std::string("user.a\0x", 8)] = "1";
   for (const std::string& line :
        {std::string("x\n"), std::string("\n"), std::string("{}\n"), std::string("[[[[\n"),
         std::string("{\"event\":\"state\",\"state\":\"odd\"}\n"), begin(), place,
         dump_json(file_event(climbing)) + '\n', dump_json(file_event(outside)) + '\n',
+        dump_json(file_event(cut_path)) + '\n', dump_json(file_event(cut_backup)) + '\n',
+        dump_json(file_event(cut_attribute)) + '\n',
         std::string("{\"event\":\"directory\",\"path\":\"relative\"}\n"),
         std::string("{\"event\":\"file\",\"path\":\"/a\",\"existed\":true}\n"),
         std::string(5, '\0') + '\n'}) {

@@ -26,8 +26,10 @@ void journal(std::string_view input) {
   for (const FileRecord& file : parsed->record.files) {
     require(file.path.starts_with('/') && file.path.find('\0') == std::string::npos,
             "paths are a guest's");
-    require(file.backup.find('/') == std::string::npos && file.backup != "..",
-            "backups lie in the run's folder");
+    for (const std::string& name : {file.backup, file.copy})
+      require(name.find('/') == std::string::npos && name.find('\0') == std::string::npos &&
+                  name != "..",
+              "backups lie in the run's folder");
   }
   const Result<ParsedJournal> undone =
       parse_journal("/j", run, sound + dump_json(state_event("undone")) + "\n");
