@@ -194,9 +194,10 @@ class Lexer {
       case '$':
         return expansion(word, false);
       case '\\':
-        if (at_ + 1 >= text_.size()) return beyond("a backslash at the end of the file");
-        add(word, text_[at_ + 1], true);
-        at_ += 2;
+        if (++at_ >= text_.size()) return beyond("a backslash at the end of the file");
+        if (Result<void> fine = check_byte(); !fine) return fine;
+        add(word, text_[at_], true);
+        ++at_;
         return {};
       case '`':
       case '&':

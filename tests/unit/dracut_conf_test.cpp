@@ -356,6 +356,9 @@ TEST(DracutConfTest, InternalsOfDracutAndBashAreNoSettings) {
     EXPECT_EQ(read(text).error().kind, ErrorKind::unsupported) << text;
   EXPECT_EQ(read(std::string("a=\0b\n", 5)).error().kind, ErrorKind::unsupported);
   EXPECT_EQ(read(std::string("a='\0b'\n", 7)).error().kind, ErrorKind::unsupported);
+  for (const char* text : {"a=\\\x01\n", "a=\\\x7f\n"})
+    EXPECT_EQ(read(text).error().kind, ErrorKind::unsupported);
+  EXPECT_EQ(read(std::string("a=\\\0b\n", 6)).error().kind, ErrorKind::unsupported);
 }
 
 TEST(DracutConfTest, QuotedValuesReadBackAsTheyWere) {
