@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "checks/boot_words.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "agent/formats/text.h"
 
@@ -15,13 +18,34 @@ void add_words(std::string_view text, const std::string& path, int line,
   for (CmdlineWord& word : parse_cmdline(text)) words.push_back({std::move(word), path, line});
 }
 
-void add_file(const Image& image, const std::string& image_path, const std::string& name,
-              std::vector<BootWord>& words) {
-  const std::string* content = image.content(name);
-  if (!content) return;
-  int line = 0;
-  for (const std::string_view text : split_lines(*content))
-    add_words(text, image_path + ":" + name, ++line, words);
+/// What one image's files may hold in all: the kernel's own command line has 2048 bytes on x86
+/// (COMMAND_LINE_SIZE of its asm/setup.h), and dracut writes a line for each disk.
+constexpr std::size_t image_words_cap = 64u << 10;
+
+/// The image's files with words of the command line, in the order of dracut's getcmdline.
+struct WordFiles {
+  std::vector<std::pair<std::string, const std::string*>> files;  // name and content
+  std::string unread;  // the first that is not among them because it is too large
+};
+
+WordFiles word_files(const Image& image) {
+  std::vector<std::string> names;
+  for (const std::string& name : image.list("etc/cmdline.d"))
+    if (name.ends_with(".conf")) names.push_back("etc/cmdline.d/" + name);
+  names.emplace_back("etc/cmdline");
+  WordFiles found;
+  std::size_t left = image_words_cap;
+  for (std::string& name : names) {
+    const ImageFile* file = image.find(name);
+    if (file == nullptr || (!file->content && (!S_ISREG(file->mode) || file->size == 0))) continue;
+    if (!file->content || file->content->size() > left) {
+      found.unread = std::move(name);
+      return found;
+    }
+    left -= file->content->size();
+    found.files.emplace_back(std::move(name), &*file->content);
+  }
+  return found;
 }
 
 }  // namespace
@@ -38,13 +62,19 @@ std::vector<BootWord> boot_words(const Facts& facts, const BootEntry& entry) {
   std::vector<BootWord> words;
   if (const Image* image = image_of(facts, entry)) {
     const std::string path = entry.initrds.empty() ? std::string() : entry.initrds.back();
-    for (const std::string& name : image->list("etc/cmdline.d"))
-      if (name.ends_with(".conf")) add_file(*image, path, "etc/cmdline.d/" + name, words);
-    add_file(*image, path, "etc/cmdline", words);
+    for (const auto& [name, content] : word_files(*image).files) {
+      int line = 0;
+      for (const std::string_view text : split_lines(*content))
+        add_words(text, path + ":" + name, ++line, words);
+    }
   }
   add_words(entry.options, entry.options_path.empty() ? entry.path : entry.options_path,
             entry.options_line, words);
   return words;
+}
+
+std::string unread_words(const Image& image) {
+  return word_files(image).unread;
 }
 
 std::optional<BootEntry> next_entry(const Facts& facts) {

@@ -26,6 +26,10 @@ struct BootWord {
 /// of a key. The image's words are left out when the image could not be read.
 std::vector<BootWord> boot_words(const Facts& facts, const BootEntry& entry);
 
+/// The first of the image's files with such words that is left out because it, or all of them
+/// together, are too large; empty when none is.
+std::string unread_words(const Image& image);
+
 /// The next kernel's entry as kernel-install will write it from /etc/kernel/cmdline (EL's
 /// 20-grub.install), with the default entry's image; empty where that file is not there, or where
 /// an entry of today is read from it.

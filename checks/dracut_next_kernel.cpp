@@ -305,6 +305,16 @@ void add_idle_lines(const DracutConfig& config, std::vector<Finding>& findings) 
   for (auto& [path, finding] : by_file) findings.push_back(std::move(finding));
 }
 
+Finding kernels_unknown(const Error& error) {
+  Finding finding;
+  finding.subject = error.path;
+  finding.status = Status::unknown;
+  finding.summary = fmt::format(
+      "What modules the newest kernel has cannot be told ({}), nor what its image would hold.",
+      error.what);
+  return finding;
+}
+
 Finding nothing_found(const DracutRehearsal& rehearsal, const DracutConfig& config) {
   Finding finding;
   finding.subject = "/etc/dracut.conf.d";
@@ -348,6 +358,8 @@ std::vector<Finding> run_check(const Facts& facts) {
   add_lvm_omitted(facts, *facts.dracut, findings);
   add_blocked(facts, *facts.dracut, target, findings);
   add_idle_lines(*facts.dracut, findings);
+  if (findings.empty() && !facts.kernels && facts.kernels.error().kind != ErrorKind::missing)
+    findings.push_back(kernels_unknown(facts.kernels.error()));
   if (findings.empty()) findings.push_back(nothing_found(rehearsal, *facts.dracut));
   return findings;
 }

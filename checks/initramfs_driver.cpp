@@ -151,6 +151,8 @@ Finding judge(const Facts& facts, const BootImage& boot_image) {
     return finding_on(boot_image, Status::pass,
                       fmt::format("Kernel {} of {} has nvme built in.",
                                   printable(boot_image.kernel), boot_image.whose()));
+  if (!facts.kernels && facts.kernels.error().kind != ErrorKind::missing)
+    return cannot_tell(boot_image, facts.kernels.error().message());
   if (judgement.missing.empty() && judgement.unreadable.empty())
     return finding_on(boot_image, Status::pass,
                       fmt::format("The initramfs of {} has nvme, all that it needs, and the alias "

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 
 #include "agent/check.h"
 #include "agent/formats/text.h"
 #include "checks/boot_images.h"
+#include "checks/boot_words.h"
 
 namespace preflight {
 
@@ -28,6 +30,21 @@ std::string fault_of(const Image& image, const std::string& kernel) {
   const bool early_only = std::all_of(image.files.begin(), image.files.end(),
                                       [](const auto& file) { return is_early(file.first); });
   return early_only ? "it holds early microcode and nothing else" : "";
+}
+
+/// Indexes that are there as text and as binary: initramfs.driver knows what one of them is worth.
+bool is_twofold(std::string_view name) {
+  return name.find("/modules.dep") != std::string_view::npos ||
+         name.find("/modules.alias") != std::string_view::npos;
+}
+
+/// A file that the checks look into and that is too large to have been kept.
+std::string unread_content(const Image& image) {
+  for (const auto& [name, file] : image.files)
+    if (S_ISREG(file.mode) && file.size > 0 && !file.content && is_wanted_content(name) &&
+        !is_twofold(name))
+      return name;
+  return unread_words(image);
 }
 
 Finding missing_file(const BootImage& boot_image) {
@@ -66,6 +83,11 @@ Finding judge(const Facts& facts, const BootImage& boot_image) {
                                   boot_image.whose(), why));
   }
   const std::string fault = fault_of(image, boot_image.kernel);
+  if (const std::string unread = fault.empty() ? unread_content(image) : ""; !unread.empty())
+    return finding_on(boot_image, boot_image.doubt(),
+                      fmt::format("The initramfs of {} could not be read whole: {} in it is larger "
+                                  "than such a file is anywhere, or all of them together are.",
+                                  boot_image.whose(), printable(unread)));
   if (fault.empty())
     return finding_on(boot_image, Status::pass,
                       fmt::format("The initramfs of {} unpacks to its end: {} files.",

@@ -93,14 +93,17 @@ Images collect_images(const Guest& guest, const Result<BootMenu>& menu) {
   Images images;
   if (!menu) return images;
   std::uint64_t taken = 0;
-  for (const BootEntry& entry : menu->entries) {
+  const auto collect = [&](const BootEntry& entry) {
     const std::string key = entry.image_key();
-    if (key.empty() || images.contains(key)) continue;
+    if (key.empty() || images.contains(key)) return;
     const auto image =
         images.emplace(key, read_guest_image(guest.root, entry.initrds, limits_beside(taken)))
             .first;
     if (image->second) taken += memory_of(*image->second);
-  }
+  };
+  // The one that decides has all the room there is.
+  if (menu->default_index) collect(menu->entries[*menu->default_index]);
+  for (const BootEntry& entry : menu->entries) collect(entry);
   return images;
 }
 

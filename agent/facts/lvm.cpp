@@ -2,6 +2,7 @@
 #include "agent/facts/lvm.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <charconv>
@@ -303,6 +304,7 @@ class Loader {
   Loader(const Guest& guest, LvmFacts& facts) : guest_(guest), facts_(facts) {}
 
   void run() {
+    look_at_folder();
     load("/lvm.conf");
     load("/lvmlocal.conf");
     constexpr std::size_t tag_cap = 64;
@@ -319,6 +321,15 @@ class Loader {
   }
 
  private:
+  /// A file below what is no directory counts as missing everywhere else; what LVM makes of it is
+  /// not known (config_file_check() of its lib/config/config.c ends with an error).
+  void look_at_folder() {
+    const Result<struct stat> status = guest_.root.stat(facts_.system_dir);
+    if (status && !S_ISDIR(status->st_mode))
+      facts_.read_errors.push_back(
+          {ErrorKind::wrong_type, facts_.system_dir, 0, "it is no directory"});
+  }
+
   void load(const std::string& name) {
     const std::string path = facts_.system_dir + name;
     Result<std::string> text = guest_.root.read(path, lvm_conf_cap);

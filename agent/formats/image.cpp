@@ -330,7 +330,7 @@ std::uint64_t memory_of(const Image& image) {
 }
 
 ImageLimits limits_beside(std::uint64_t taken) {
-  constexpr std::uint64_t for_images = 48u << 20;
+  constexpr std::uint64_t for_images = 40u << 20;
   constexpr std::uint64_t with_decoder = 100u << 20;
   constexpr std::uint64_t while_unpacking = 256;  // of an entry: it is held twice for a moment
   ImageLimits limits;

@@ -222,7 +222,8 @@ std::optional<ModuleNeeds> module_needs(std::string_view text, std::size_t cap) 
     const auto line = parse_line(raw);
     if (!line) return true;
     const auto [module, added] = needs.try_emplace(canonical_module_name(line->path));
-    if (added) ++names;
+    if (!added) return true;  // the first line of a module counts, as in parse_dependencies()
+    ++names;
     for (const std::string& path : line->needs)
       if (module->second.insert(canonical_module_name(path)).second) ++names;
     return names <= cap;

@@ -63,6 +63,14 @@ std::string fix_of(const Finding& finding) {
 
 // dracut.hostonly
 
+TEST(DracutNextKernelTest, KernelsThatCannotBeListedMakeItUnknown) {
+  Facts facts = guest({etc("nvme.conf", "hostonly=\"no\"\n")});
+  EXPECT_EQ(only(next_kernel(facts)).status, Status::pass);
+  facts.kernels = fail(ErrorKind::too_large, "/lib/modules", "more than 64 kernels");
+  EXPECT_EQ(only(next_kernel(facts)).status, Status::unknown);
+  EXPECT_THAT(only(next_kernel(facts)).summary, testing::HasSubstr("more than 64 kernels"));
+}
+
 TEST(DracutHostonlyTest, OnAndNotForcedFails) {
   const Finding finding = only(hostonly(guest({vendor})));
   EXPECT_EQ(finding.status, Status::fail);
@@ -256,7 +264,7 @@ TEST(DracutNextKernelTest, UnknownModulesAreNotJudged) {
   facts.kernels->front().modular.clear();
   EXPECT_EQ(only(next_kernel(facts)).status, Status::pass);
   facts.kernels = fail(ErrorKind::denied, "/lib/modules", "x");
-  EXPECT_EQ(only(next_kernel(facts)).status, Status::pass);
+  EXPECT_EQ(only(next_kernel(facts)).status, Status::unknown);
 }
 
 TEST(DracutNextKernelTest, APremadeInitrdOfTheNewestKernelFails) {

@@ -22,6 +22,13 @@ void put(Image& image, const std::string& name, const std::string& content) {
   image.files[name] = {.mode = S_IFREG | 0644, .size = content.size(), .content = content};
 }
 
+void put_link(Image& image, const std::string& name, const std::string& target) {
+  ImageFile& link = image.files[name];
+  link.mode = S_IFLNK | 0777;
+  link.size = target.size();
+  link.link_target = target;
+}
+
 void put_unread(Image& image, const std::string& name) {
   image.files[name] = {.mode = S_IFREG | 0644, .size = 1, .content = std::nullopt};
 }
@@ -233,6 +240,31 @@ TEST_F(InitramfsChecks, RescueEntriesUseTheKernelOfTheirImage) {
   set(1, two);
   EXPECT_EQ(driver(1).status, Status::warn);
   EXPECT_THAT(driver(1).summary, HasSubstr("cannot be told"));
+}
+
+TEST_F(InitramfsChecks, KernelsThatCannotBeListedMakeItUnknown) {
+  facts_.kernels = fail(ErrorKind::too_large, "/lib/modules/x/modules.dep", "has too many names");
+  EXPECT_EQ(driver().status, Status::unknown);
+  EXPECT_THAT(driver().summary, HasSubstr("/lib/modules/x/modules.dep"));
+  facts_.kernels = fail(ErrorKind::missing, "/lib/modules", "is not there");
+  EXPECT_EQ(driver().status, Status::pass);
+}
+
+TEST_F(InitramfsChecks, AContentThatWasNotKeptMakesItUnknown) {
+  put_unread(image(), "etc/cmdline.d/x.conf");
+  const std::vector<Finding> findings = initramfs_readable_check.run(facts_);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].status, Status::unknown);
+  EXPECT_THAT(findings[0].summary, HasSubstr("etc/cmdline.d/x.conf"));
+}
+
+TEST_F(InitramfsChecks, ManyLinksToOneFileOfWordsAreNotFollowedForEver) {
+  put(image(), "etc/words", std::string(60u << 10, 'a'));
+  put_link(image(), "etc/cmdline.d/a.conf", "../words");
+  EXPECT_EQ(readable().status, Status::pass);
+  put_link(image(), "etc/cmdline.d/b.conf", "../words");
+  EXPECT_EQ(readable().status, Status::unknown);
+  EXPECT_THAT(readable().summary, HasSubstr("etc/cmdline.d/b.conf"));
 }
 
 TEST_F(InitramfsChecks, RemediesThatWouldNotHelpAreNotOffered) {

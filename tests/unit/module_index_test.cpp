@@ -212,6 +212,14 @@ TEST(ModuleNames, MoreThanAKernelHasAreNone) {
   EXPECT_FALSE(builtin_names("a.ko\nb.ko\n", 1));
 }
 
+TEST(ModuleNames, NeedsAreCountedWithTheirModules) {
+  const std::string text = "a.ko: b.ko c-d.ko\nb.ko:\na.ko: x.ko\n";
+  const auto needs = module_needs(text, 4);
+  ASSERT_TRUE(needs);
+  EXPECT_EQ(*needs, (ModuleNeeds{{"a", {"b", "c_d"}}, {"b", {}}}));
+  EXPECT_FALSE(module_needs(text, 3));
+}
+
 TEST_F(ModuleIndex, AnEndlessBuiltinListIsNoAnswer) {
   std::string text;
   for (std::size_t i = 0; i <= modules_cap; ++i) text += fmt::format("{:x}.ko\n", i);

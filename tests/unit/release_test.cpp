@@ -105,7 +105,7 @@ TEST_F(ReleaseTest, Kernels) {
 
 TEST_F(ReleaseTest, AnEndlessIndexIsAnError) {
   std::string text;
-  for (int i = 0; i < 400001; ++i) text += std::to_string(i) + ".ko:\n";
+  for (int i = 0; i < 250001; ++i) text += std::to_string(i) + ".ko:\n";
   write("lib/modules/5.14/modules.dep", text);
   const auto kernels = collect_kernels(guest());
   ASSERT_FALSE(kernels);

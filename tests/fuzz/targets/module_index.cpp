@@ -23,6 +23,16 @@ void module_index(std::string_view input) {
     if (!modular->empty())
       require(!dependency_names(input, modular->size() - 1), "more than allowed are refused");
   }
+  if (const auto needs = module_needs(input, input.size())) {
+    std::size_t names = needs->size();
+    for (const auto& [name, needed] : *needs) {
+      require(dependencies.by_name.contains(name), "needs are those of known modules");
+      names += needed.size();
+    }
+    require(needs->size() == dependencies.by_name.size(), "every module's needs are known");
+    require(module_needs(input, names).has_value(), "as many names as allowed are fine");
+    if (names > 0) require(!module_needs(input, names - 1), "more names than allowed are refused");
+  }
   for (const AliasMatch& match : match_alias(input, qemu_nvme_modalias))
     require(match.line > 0, "matches know their lines");
   const std::vector<std::string> parts = parts_of(input, 2);
