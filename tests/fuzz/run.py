@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Runs the libFuzzer targets one after the other and prints what they did, a row for each.
 
-Each starts from its committed corpus; what it finds goes to WORK/<target>, crashes to WORK/crash-*.
+Each starts from its committed corpus and what WORK/<target> holds of earlier runs; what it finds goes
+there, crashes to WORK/crash-*. The seconds are those of a processor: on a busy machine a run takes longer.
 Exit 1 when a target found something.
 
 usage: run.py --build BUILD --work FOLDER --seconds N [TARGET..]
@@ -26,22 +27,30 @@ def cpu_seconds() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def run(target: str, options: argparse.Namespace) -> bool:
+def run_once(target: str, options: argparse.Namespace, seconds: int) -> tuple[int, str]:
+    """For that many seconds of a clock; libFuzzer has no other limit."""
     found = options.work / target
     found.mkdir(parents=True, exist_ok=True)
-    before = cpu_seconds()
     command = [options.build / f"tests/fuzz/fuzz_{target}", found, HERE / "corpus" / target,
-               f"-max_total_time={options.seconds}", f"-max_len={LONG_INPUTS.get(target, 4096)}",
+               f"-max_total_time={seconds}", f"-max_len={LONG_INPUTS.get(target, 4096)}",
                "-timeout=20", "-rss_limit_mb=2048", "-print_final_stats=1",
                f"-artifact_prefix={options.work}/crash-{target}-"]
     done = subprocess.run([str(part) for part in command], capture_output=True, check=False)
-    log = done.stderr.decode("utf-8", "backslashreplace")
-    (options.work / f"{target}.log").write_text(log)
-    executed = re.search(r"stat::number_of_executed_units: (\d+)", log)
-    coverage = re.findall(r" cov: (\d+)", log)
-    print(f"| {target} | {cpu_seconds() - before:.0f} | {executed[1] if executed else '?'} "
-          f"| {coverage[-1] if coverage else '?'} | {'none' if done.returncode == 0 else 'FOUND'} |", flush=True)
-    return done.returncode == 0
+    return done.returncode, done.stderr.decode("utf-8", "backslashreplace")
+
+
+def run(target: str, options: argparse.Namespace) -> bool:
+    before = cpu_seconds()
+    executions, coverage, code = 0, "?", 0
+    while code == 0 and (left := options.seconds - (cpu_seconds() - before)) > 0:
+        code, log = run_once(target, options, max(5, int(left)))
+        (options.work / f"{target}.log").write_text(log)
+        executed = re.search(r"stat::number_of_executed_units: (\d+)", log)
+        executions += int(executed[1]) if executed else 0
+        coverage = (re.findall(r" cov: (\d+)", log) or ["?"])[-1]
+    print(f"| {target} | {cpu_seconds() - before:.0f} | {executions} | {coverage} "
+          f"| {'none' if code == 0 else 'FOUND'} |", flush=True)
+    return code == 0
 
 
 def main() -> int:

@@ -55,11 +55,32 @@ def write_bomb(path: Path, compressor: str, size: int) -> None:
         assert packer.wait() == 0
 
 
+def write_many_bombs(path: Path, compressor: str, size: int) -> None:
+    """Archives of 64 MiB of zeros one behind the other, each compressed by itself, `size` bytes in all."""
+    one = 64 << 20
+    bomb = packed(COMPRESSORS[compressor], archive(folders("etc"), entry(b"etc/zeros", bytes(one))))
+    with path.open("wb") as out:
+        for _ in range(size // one + 1):
+            out.write(bomb)
+
+
 def write_full_image(path: Path) -> None:
     """As much content as one image may have kept: all of it is asked for by the checks."""
     parts = [folders("etc", "etc/cmdline.d")]
-    parts += [entry(b"etc/cmdline.d/%d.conf" % i, b"x" * (1 << 20)) for i in range(20)]
-    path.write_bytes(subprocess.run(COMPRESSORS["zstd"], input=archive(*parts), capture_output=True, check=True).stdout)
+    parts += [entry(b"etc/cmdline.d/%d.conf" % i, b"x" * (250 << 10)) for i in range(60)]
+    path.write_bytes(packed(COMPRESSORS["zstd"], archive(*parts)))
+
+
+def write_image_of_names(path: Path, count: int) -> None:
+    """Many files in a real archive, without their list in memory here."""
+    with path.open("wb") as out:
+        packer = subprocess.Popen(COMPRESSORS["zstd"], stdin=subprocess.PIPE, stdout=out)
+        assert packer.stdin
+        for start in range(0, count, 10000):
+            packer.stdin.write(b"".join(entry(b"%x" % i) for i in range(start, min(start + 10000, count))))
+        packer.stdin.write(trailer())
+        packer.stdin.close()
+        assert packer.wait() == 0
 
 
 def packed(compressor: list[str], data: bytes) -> bytes:
@@ -124,7 +145,31 @@ def odd_images() -> Iterator[tuple[str, Callable[[Path], None], bool]]:
     yield "a modprobe.d of lines", writes(packed(COMPRESSORS["zstd"], archive(
         folders("usr", "usr/lib", "usr/lib/modules", "usr/lib/modules/5.14.0-500.el9.x86_64", "etc", "etc/modprobe.d"),
         entry(b"etc/modprobe.d/a.conf", b"blacklist nvme\n" * 500000)))), False
-    yield "a dictionary of 4 GiB", writes(lzma_with_dictionary(0xffffffff)), True
+    # The kernel knows lzma by 5d 00; anything else it takes for rubbish, which is a fault and no doubt.
+    yield "a dictionary of 4 GiB", writes(lzma_with_dictionary(0xffffff00)), True
+    yield "a dictionary that is no magic", writes(lzma_with_dictionary(0xffffffff)), False
+    yield "an index of 10^6 names", writes(packed(COMPRESSORS["zstd"], archive(
+        folders("usr", "usr/lib", "usr/lib/modules", "usr/lib/modules/5.14.0-500.el9.x86_64"),
+        entry(b"usr/lib/modules/5.14.0-500.el9.x86_64/modules.dep.bin", b"\0" * (9 << 20)),
+        entry(b"usr/lib/modules/5.14.0-500.el9.x86_64/modules.builtin", b"".join(b"%x.ko\n" % i for i in range(10**6))[:8 << 20]),
+        entry(b"usr/lib/modules/5.14.0-500.el9.x86_64/modules.dep", b"".join(b"%x:\n" % i for i in range(10**6)))))), False
+    yield "command lines of one letter words", writes(packed(COMPRESSORS["zstd"], archive(
+        folders("etc", "etc/cmdline.d"), *(entry(b"etc/cmdline.d/%d.conf" % i, b"a " * (128 << 10)) for i in range(60))))), False
+    for place in ("etc/cmdline.d", "etc/modprobe.d", "usr/lib/dracut/hooks/pre-mount", "lib/dracut/hooks/initqueue/finished",
+                  "etc/systemd/system", "usr/lib/udev/rules.d", "etc/lvm"):
+        parents = ["/".join(place.split("/")[:i + 1]) for i in range(place.count("/") + 1)]
+        yield f"30000 links in {place} to one file", writes(packed(COMPRESSORS["zstd"], archive(
+            folders(*parents), entry(place.encode() + b"/a.conf", (b"a /dev/vda \n" * 30000)[:250 << 10]),
+            *(entry(b"%s/%d.conf" % (place.encode(), i), b"a.conf", LINK) for i in range(30000))))), False
+    yield "a hook of one line", writes(packed(COMPRESSORS["zstd"], archive(
+        folders("lib", "lib/dracut", "lib/dracut/hooks", "lib/dracut/hooks/initqueue", "lib/dracut/hooks/initqueue/finished"),
+        entry(b"lib/dracut/hooks/initqueue/finished/devexists-a.sh", b"/dev/vda " * 28000)))), False
+    wants = ["etc", "etc/systemd", "etc/systemd/system", "etc/systemd/system/a.wants"]
+    yield "10000 links to one folder of 10000 units", writes(packed(COMPRESSORS["zstd"], archive(
+        folders(*wants), *(entry(b"etc/systemd/system/a.wants/%d.device" % i) for i in range(10000)),
+        *(entry(b"etc/systemd/system/%d.wants" % i, b"a.wants", LINK) for i in range(10000))))), False
+    yield "tables of old names", writes(packed(COMPRESSORS["zstd"], archive(
+        folders("etc"), entry(b"etc/fstab", b"/dev/vda2 / xfs\n" * 16000), entry(b"etc/crypttab", b"a /dev/vda4\n" * 20000)))), False
     yield "a window of 2 GiB", writes(zstd_with_window(31)), True
     yield "a window of 512 MiB", writes(zstd_with_window(29)), True
     yield "100000 members", writes(packed(["gzip", "-9n"], trailer()) * 100000), False

@@ -61,7 +61,7 @@ class Trace:
 
     def judge(self, call: str, arguments: str, result: str, line: str) -> None:
         at = AT.match(arguments)
-        if re.match(r"^\d+<.*>(\(deleted\))?, \"\"", arguments):
+        if re.match(r"^\d+<.*>(\(deleted\))?, (\"\"|NULL)", arguments):
             return  # of a descriptor itself: it was judged when it was opened
         if at is None or at["fd"] == "AT_FDCWD" or at["name"].startswith("/"):
             self.judge_plain(at["name"] if at else "", arguments, line)
