@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 
 #include "agent/check.h"
@@ -31,22 +32,35 @@ struct Wait {
   std::string why;  // why_it_changes()
 };
 
+// Of all such files of one image: many links can lead to one file. The largest that dracut writes
+// have some hundred bytes.
+constexpr std::size_t text_cap = 1u << 20;
+constexpr std::size_t saw_cap = 256;  // bytes of a line that is shown
+
 struct Waits {
-  std::vector<Wait> found;
-  std::vector<std::string> unread;  // files whose content was not kept
+  std::vector<Wait> found;          // the first evidence_cap
+  std::vector<std::string> unread;  // files whose content was not kept, or is over the cap
+  std::size_t text_left = text_cap;
 };
 
-void add(std::string path, int line, std::string saw, std::string_view device, Waits& waits) {
+void add(const std::string& path, int line, std::string_view saw, std::string_view device,
+         Waits& waits) {
+  if (waits.found.size() >= evidence_cap) return;
   if (auto why = why_it_changes(device))
-    waits.found.push_back({std::move(path), line, std::move(saw), std::string(device), *why});
+    waits.found.push_back(
+        {path, line, std::string(saw.substr(0, saw_cap)), std::string(device), *why});
 }
 
 /// The content of a regular file; nullptr when there is none or it is empty.
 const std::string* read(const Image& image, const std::string& path, Waits& waits) {
   const ImageFile* const file = image.find(path);
   if (file == nullptr || file->size == 0 || !file->link_target.empty()) return nullptr;
-  if (!file->content) waits.unread.push_back(path);
-  return file->content ? &*file->content : nullptr;
+  if (!file->content || file->content->size() > waits.text_left) {
+    waits.unread.push_back(path);
+    return nullptr;
+  }
+  waits.text_left -= file->content->size();
+  return &*file->content;
 }
 
 /// "\x2f" and its like, as dracut writes them into the names of its hooks.
@@ -91,7 +105,7 @@ void add_hook(const Image& image, const std::string& path, std::string_view name
     for (const std::string_view line : split_lines(*content)) {
       ++number;
       for (const std::string_view device : device_paths(line))
-        add(path, number, std::string(line), device, waits);
+        add(path, number, line, device, waits);
     }
   }
   if (waits.found.size() > before) return;
@@ -121,6 +135,8 @@ void add_units(const Image& image, Waits& waits) {
     for (const std::string& wanted_by : image.list(*place)) {
       if (!wanted_by.ends_with(".wants") && !wanted_by.ends_with(".requires")) continue;
       const std::string folder = *place + '/' + wanted_by;
+      const auto units = image.resolve(folder);
+      if (!units || !seen.insert(*units).second) continue;
       for (const std::string& unit : image.list(folder))
         if (const std::string device = device_of_unit(unit); !device.empty())
           add(folder + '/' + unit, 0, "needs " + device, device, waits);
@@ -128,22 +144,28 @@ void add_units(const Image& image, Waits& waits) {
   }
 }
 
-/// Whether a later word, the entry's own, takes the place of one in the image.
-bool is_replaced(const BootImage& boot_image, std::string_view key) {
-  if (is_list_key(key)) return false;
-  return std::all_of(boot_image.entries.begin(), boot_image.entries.end(),
-                     [&](const BootEntry* entry) {
-                       return first_word(parse_cmdline(entry->options), key) != nullptr;
-                     });
+/// The keys whose words in the image later ones take the place of, in every entry that uses it.
+std::set<std::string> replaced_keys(const BootImage& boot_image) {
+  std::map<std::string, std::size_t> entries_with;
+  for (const BootEntry* entry : boot_image.entries) {
+    std::set<std::string> keys;
+    for (const CmdlineWord& word : parse_cmdline(entry->options))
+      if (is_device_key(word.key) && !is_list_key(word.key)) keys.insert(word.key);
+    for (const std::string& key : keys) ++entries_with[key];
+  }
+  std::set<std::string> replaced;
+  for (const auto& [key, count] : entries_with)
+    if (count == boot_image.entries.size()) replaced.insert(key);
+  return replaced;
 }
 
-void add_words(const BootImage& boot_image, const std::string& path, std::string_view text,
-               Waits& waits) {
+void add_words(const std::set<std::string>& replaced, const std::string& path,
+               std::string_view text, Waits& waits) {
   int number = 0;
   for (const std::string_view line : split_lines(text)) {
     ++number;
     for (const CmdlineWord& word : parse_cmdline(line)) {
-      if (!word.value || !is_device_key(word.key) || is_replaced(boot_image, word.key)) continue;
+      if (!word.value || !is_device_key(word.key) || replaced.contains(word.key)) continue;
       const std::string saw = word.key + "=" + *word.value;
       for (const std::string_view device : device_paths(*word.value)) {
         // "keyfile:/dev/vdb:..." is divided by colons, a by-path name has its own.
@@ -160,9 +182,10 @@ void add_cmdline_files(const BootImage& boot_image, const Image& image, Waits& w
   std::vector<std::string> paths{"etc/cmdline"};
   for (const std::string& name : image.list("etc/cmdline.d"))
     if (name.ends_with(".conf")) paths.push_back("etc/cmdline.d/" + name);
+  const std::set<std::string> replaced = replaced_keys(boot_image);
   for (const std::string& path : paths)
     if (const std::string* content = read(image, path, waits))
-      add_words(boot_image, path, *content, waits);
+      add_words(replaced, path, *content, waits);
 }
 
 void add_tables(const Image& image, Waits& waits) {
