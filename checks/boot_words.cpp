@@ -84,7 +84,7 @@ std::optional<BootEntry> next_entry(const Facts& facts) {
     BootEntry entry = facts.boot->entries[facts.boot->default_index.value_or(0)];
     entry.id = text.path + ":" + std::to_string(text.line);
     entry.path = entry.options_path = text.path;
-    entry.options = std::string(text.text());
+    entry.options = std::string(text.text().substr(0, command_line_size));
     entry.options_line = text.line;
     entry.is_default = false;
     return entry;

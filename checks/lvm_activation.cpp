@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "agent/check.h"
 #include "agent/facts/volume_words.h"
@@ -288,10 +289,15 @@ Finding from_remarks(std::string subject, Status status, const std::vector<Remar
   Finding finding;
   finding.subject = std::move(subject);
   finding.status = status;
-  for (const Remark& remark : remarks) {
+  constexpr std::size_t told_cap = 24;  // the first ones already decide
+  for (const Remark& remark : std::span(remarks).first(std::min(remarks.size(), told_cap))) {
     finding.summary += (finding.summary.empty() ? "" : " ") + remark.text;
     finding.evidence.insert(finding.evidence.end(), remark.evidence.begin(), remark.evidence.end());
   }
+  if (remarks.size() > told_cap)
+    finding.summary += fmt::format(" The same holds for {} more words.", remarks.size() - told_cap);
+  if (finding.evidence.size() > told_cap)
+    finding.evidence.erase(finding.evidence.begin() + told_cap, finding.evidence.end());
   return finding;
 }
 

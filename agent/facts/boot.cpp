@@ -22,8 +22,8 @@ constexpr std::string_view entries_directory = "/boot/loader/entries";
 constexpr std::string_view uki_directory = "/boot/efi/EFI/Linux";
 // dnf keeps three kernels; a menu a hundred times as long is not one.
 constexpr std::size_t entry_cap = 512;
-// The kernel takes 2048 (x86) or 4096 bytes of command line.
-constexpr std::uint64_t entry_size_cap = 64u << 10;
+// Twice what the longest command line takes (command_line_size).
+constexpr std::uint64_t entry_size_cap = 8u << 10;
 
 bool is_missing(const Error& error) {
   return error.kind == ErrorKind::missing;

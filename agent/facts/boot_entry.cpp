@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "agent/formats/cmdline.h"
 #include "agent/formats/kernel_header.h"
 #include "agent/formats/text.h"
 
@@ -40,6 +41,7 @@ class EntryBuilder {
     entry.version = file.key.version.value_or("");
     read_options(file, entry);
     read_linux(*file.fields.find("linux"), entry);
+    cut_options(file, entry);
     read_initrds(file, entry);
     // 51-dracut-rescue.install names both by "0-rescue-<machine id>".
     entry.rescue = entry.id.find("-0-rescue") != std::string::npos ||
@@ -92,6 +94,14 @@ class EntryBuilder {
            "GRUB ends the command line before \"" + printable(entry.options.substr(used, 40)) +
                "\"");
     entry.options = grub_command_line(std::string_view(entry.options).substr(0, used));
+  }
+
+  void cut_options(const EntryFile& file, BootEntry& entry) const {
+    if (entry.options.size() <= command_line_size) return;
+    note(file, entry.options_line,
+         fmt::format("the command line has {} bytes, of which no kernel reads more than {}",
+                     entry.options.size(), command_line_size));
+    entry.options.resize(command_line_size);
   }
 
   void read_linux(const BlsField& field, BootEntry& entry) const {

@@ -13,7 +13,10 @@ namespace preflight {
 
 namespace {
 
-constexpr std::size_t device_cap = 100000;
+// A hundred times what a guest has; a name is looked for among all of them.
+constexpr std::size_t device_cap = 4096;
+// Of one device. "/" that is not among them makes root unknown.
+constexpr std::size_t mounts_cap = 4096;
 
 /// lsblk of util-linux 2.32 prints every value as a string, later ones print numbers.
 std::string text_of(const Json& node, std::string_view key) {
@@ -35,7 +38,8 @@ std::uint32_t number_of(const Json& node, std::string_view key) {
 std::vector<std::string> mounts_of(const Json& node) {
   std::vector<std::string> mounts;
   const auto add = [&](const std::string& mount) {
-    if (!mount.empty() && std::find(mounts.begin(), mounts.end(), mount) == mounts.end())
+    if (!mount.empty() && mounts.size() < mounts_cap &&
+        std::find(mounts.begin(), mounts.end(), mount) == mounts.end())
       mounts.push_back(mount);
   };
   add(node.text("mountpoint"));

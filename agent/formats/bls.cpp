@@ -11,9 +11,9 @@ namespace preflight {
 namespace {
 
 constexpr std::string_view suffix = ".conf";
-// The kernel cuts its command line at 4096 bytes or less; a value that names a long variable over
+// The kernel cuts its command line at command_line_size; a value that names a long variable over
 // and over must not become our memory.
-constexpr std::size_t expanded_cap = 64u << 10;
+constexpr std::size_t expanded_cap = 8u << 10;
 
 bool is_blank(char c) {
   return c == ' ' || c == '\t';

@@ -20,6 +20,10 @@ struct CmdlineWord {
   bool after_dashes = false;  // behind a word "--"
 };
 
+/// The most that any kernel of EL reads of a command line (COMMAND_LINE_SIZE: 4096 on s390x and
+/// 2048 on the others); it drops what follows.
+inline constexpr std::size_t command_line_size = 4096;
+
 /// Splits as next_arg() of the kernel's lib/cmdline.c: words end at white space outside of double
 /// quotes, there is no escape, the first "=" divides. The first word "--" is left out: the kernel
 /// stops there (parse_args() of kernel/params.c hands the rest to init), but dracut's getarg, kmod

@@ -454,7 +454,9 @@ def text_cases() -> Iterator[Case]:
     yield text_case("cmdline of old names", "etc/kernel/cmdline", fill("root=/dev/vda3 "))
     yield text_case("grub defaults of lines", "etc/default/grub", fill("GRUB_CMDLINE_LINUX=\n"), ("boot.device-names",))
     yield text_case("entry of old names", f"boot/loader/entries/{MACHINE_ID}-{K1}.conf",
-                    lambda: b"title x\nlinux /vmlinuz\noptions " + fill("root=/dev/vda3 ", 60000)() + b"\n")
+                    lambda: b"title x\nlinux /vmlinuz\noptions " + fill("root=/dev/vda3 ", 7900)() + b"\n")
+    yield text_case("entry that is too large", f"boot/loader/entries/{MACHINE_ID}-{K1}.conf",
+                    lambda: b"title x\nlinux /vmlinuz\noptions " + fill("root=/dev/vda3 ", 60000)() + b"\n", ("boot.default-entry",))
     yield text_case("grub.cfg of ifs", "boot/grub2/grub.cfg", fill("if a; then\n"))
     yield text_case("grub.cfg of settings", "boot/grub2/grub.cfg", fill("set a=b\n"))
     yield text_case("os-release of fields", "usr/lib/os-release", lambda: b"ID=rocky\nVERSION_ID=9\n" + lines("a{}=\n", 90000))
@@ -467,6 +469,68 @@ def text_cases() -> Iterator[Case]:
 
 NASTY = ["new\nline", "esc\x1b[2J\x1b]0;title\x07", "c1\u009b31m", "bidi\u202etxt", "del\x7f", "tab\there", "\udcff\udcfe",
          "-rf", "quote\"'`$(id)", "\\x1b", "a" * 255, " ", "\r", "%s%n", "{}"]
+
+
+def full_menu(words: str) -> Callable[[Scene], None]:
+    """As many entries as are read, each with a command line as long as it may be, of one image."""
+    def run(scene: Scene) -> None:
+        full_guest(scene)
+        for i in range(500):
+            scene.guest.write(f"boot/vmlinuz-{i}", b"MZ")
+            options = ("options root=/dev/mapper/rl-root " + words * 8000)[:7500]
+            scene.guest.write(f"boot/loader/entries/e{i}.conf",
+                              f"title x\nversion {i}\nlinux /vmlinuz-{i}\ninitrd /initramfs-{K1}.img\n{options}\n")
+        scene.look()
+    return run
+
+
+def listing_case(name: str, change: Callable[[list], list], unknown: bool) -> Case:
+    """--lsblk is what somebody else's guest printed."""
+    def run(scene: Scene) -> None:
+        full_guest(scene)
+        scene.clear("etc/fstab").write_bytes(b"".join(b"UUID=u%d /m%d xfs defaults 0 0\n" % (i, i) for i in range(1990)))
+        assert scene.lsblk
+        listing = json.loads(scene.lsblk.read_text())
+        listing["blockdevices"] = change(listing["blockdevices"])
+        scene.lsblk.write_text(json.dumps(listing))
+        outcome = scene.look()
+        require(not unknown or outcome.code != 0, "ready, although the listing could not be read")
+    return Case(f"a listing of {name}", run)
+
+
+def twins(depth: int) -> list:
+    devices: list = [{"name": "d", "path": "/dev/d", "type": "dm"}]
+    for i in range(depth):
+        devices = [{"name": f"{kind}{i}", "path": f"/dev/{kind}{i}", "type": "dm", "children": devices} for kind in "de"]
+    return devices
+
+
+def nested(depth: int) -> list:
+    device: dict = {"name": "x", "path": "/dev/x", "type": "lvm"}
+    for i in range(depth):
+        device = {"name": f"y{i}", "path": f"/dev/y{i}", "type": "lvm", "children": [device]}
+    return [device]
+
+
+def disks(count: int) -> list:
+    return [{"name": f"vd{i}", "path": f"/dev/vd{i}", "type": "disk", "uuid": f"u{count - i}", "fstype": "xfs"} for i in range(count)]
+
+
+def listing_cases() -> Iterator[Case]:
+    yield listing_case("4000 disks", lambda devices: devices + disks(4000), False)
+    yield listing_case("40000 disks", lambda devices: devices + disks(40000), True)
+    yield listing_case("80000 disks", lambda devices: devices + disks(80000), True)
+    yield listing_case("disks in disks", lambda devices: devices + nested(50), True)
+    yield listing_case("every disk below every other", lambda devices: devices + twins(14), False)
+    yield listing_case("300000 mount points", lambda devices: devices + [
+        {"name": "vdz", "path": "/dev/vdz", "type": "disk", "mountpoints": [f"/{i}" for i in range(300000)]}], False)
+    yield listing_case("names of escapes", lambda devices: devices + [
+        {"name": "\x1b[2J", "path": "/dev/\x1b[2J\x9b", "type": "disk", "uuid": "a b\n", "mountpoints": ["/\x1b]0;x\x07"]}], False)
+
+
+def menu_cases() -> Iterator[Case]:
+    for words in ("a ", "root=/dev/vda3 ", "rd.lvm.lv=a/b ", "modprobe.blacklist=x,y ", "resume=/dev/vda3 x "):
+        yield Case(f"500 entries of {words}", full_menu(words))
 
 
 def nasty_names(scene: Scene) -> None:
@@ -769,6 +833,8 @@ def all_cases(options: argparse.Namespace, tally: Tally) -> Iterator[Case]:
     yield Case("names with newlines and escapes", nasty_names)
     yield Case("cyclic links", cycles)
     yield from text_cases()
+    yield from menu_cases()
+    yield from listing_cases()
     yield from image_cases(options.long)
     yield from fix_cases()
     yield from journal_cases()

@@ -7,6 +7,7 @@
 
 #include "agent/facts/boot.h"
 #include "agent/facts/boot_default.h"
+#include "agent/formats/cmdline.h"
 
 namespace preflight {
 namespace {
@@ -503,7 +504,7 @@ TEST_F(BootMenuTest, BlsdirOfGrubenv) {
 TEST_F(BootMenuTest, HostileVariablesStayBounded) {
   kernel(k503);
   std::string options;
-  for (int i = 0; i < 20000; ++i) options += "$a";
+  for (int i = 0; i < 3500; ++i) options += "$a";
   entry(mid + "-" + k503, "linux /vmlinuz-" + k503 + "\ninitrd $b\noptions " + options + "\n");
   std::string words;
   for (int i = 0; i < 100000; ++i) words += "/i ";
@@ -511,9 +512,18 @@ TEST_F(BootMenuTest, HostileVariablesStayBounded) {
   write("boot/grub2/grubenv",
         "# GRUB Environment Block\na=" + std::string(300000, 'x') + "\naa=y\nb=" + words + "\n");
   const BootMenu found = menu();
-  EXPECT_LE(found.entries[0].options.size(), 1u << 16);
+  EXPECT_LE(found.entries[0].options.size(), command_line_size);
   EXPECT_LE(found.entries[0].initrds.size(), 32u);
   EXPECT_NE(notes(found).find("initrd files"), std::string::npos);
+}
+
+TEST_F(BootMenuTest, WhatNoKernelReadsIsCutOff) {
+  kernel(k503);
+  entry(mid + "-" + k503,
+        "linux /vmlinuz-" + k503 + " b\noptions " + std::string(4096, 'x') + "\n");
+  const BootMenu found = menu();
+  EXPECT_EQ(found.entries[0].options, "b " + std::string(4094, 'x'));
+  EXPECT_NE(notes(found).find("no kernel reads more than 4096"), std::string::npos);
 }
 
 TEST_F(BootMenuTest, TooManyEntries) {

@@ -144,7 +144,7 @@ TEST(Lsblk, DeepNestingIsRefused) {
 }
 
 TEST(Lsblk, ManyClonesAreWalkedInBoundedTime) {
-  constexpr int count = 20000;
+  constexpr int count = 4000;
   std::string text = R"({"blockdevices":[{"name":"top","uuid":"u","children":[)";
   for (int i = 0; i < count; ++i)
     text += fmt::format(R"({}{{"name":"vd{}","uuid":"u","pkname":"top"}})", i > 0 ? "," : "", i);
@@ -156,7 +156,7 @@ TEST(Lsblk, ManyClonesAreWalkedInBoundedTime) {
 
 TEST(Lsblk, MoreDevicesThanAnyMachineHasAreRefused) {
   std::string text = R"({"blockdevices":[{"name":"0"})";
-  for (int i = 1; i <= 100000; ++i) text += fmt::format(R"(,{{"name":"{}"}})", i);
+  for (int i = 1; i <= 4096; ++i) text += fmt::format(R"(,{{"name":"{}"}})", i);
   EXPECT_EQ(parse_lsblk("x", text + "]}").error().kind, ErrorKind::too_large);
 }
 
