@@ -15,7 +15,8 @@ namespace preflight {
 
 namespace {
 
-// lsblk --output-all writes some 2000 bytes for a device. As objects it takes fifteen times as much.
+// lsblk --output-all writes some 2000 bytes for a device. As objects it takes fifteen times as
+// much.
 constexpr std::uint64_t lsblk_cap = 4u << 20;
 
 /// --lsblk names a file of the host, not of the guest.

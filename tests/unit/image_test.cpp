@@ -139,7 +139,8 @@ TEST(Image, LargeLz4HasSeveralChunks) {
   for (int i = 0; i < 9 << 20; ++i)
     noise += static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
   const std::string text = CpioBuilder().file("noise", noise).file("end").trailer().text();
-  const Image image = read(test::lz4_legacy(text), {.kept_text = 16u << 20, .kept_total = 24u << 20});
+  const Image image =
+      read(test::lz4_legacy(text), {.kept_text = 16u << 20, .kept_total = 24u << 20});
   EXPECT_FALSE(image.damage) << image.damage->message();
   EXPECT_EQ(image.files.at("noise").content, noise);
   EXPECT_TRUE(image.files.contains("end"));
