@@ -43,7 +43,7 @@ def run(target: str, options: argparse.Namespace) -> bool:
     before = cpu_seconds()
     executions, coverage, code = 0, "?", 0
     while code == 0 and (left := options.seconds - (cpu_seconds() - before)) > 0:
-        code, log = run_once(target, options, max(5, int(left)))
+        code, log = run_once(target, options, max(20, int(left)))
         (options.work / f"{target}.log").write_text(log)
         executed = re.search(r"stat::number_of_executed_units: (\d+)", log)
         executions += int(executed[1]) if executed else 0
