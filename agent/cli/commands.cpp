@@ -13,6 +13,7 @@
 #include "agent/measure/measure.h"
 #include "agent/report/explain.h"
 #include "agent/report/measure_text.h"
+#include "agent/transaction/run_folder.h"
 #include "agent/transaction/transaction.h"
 #include "checks/list.h"
 
@@ -37,9 +38,9 @@ struct Examined {
   std::vector<Finding> findings;
 };
 
-Examined examine(const Guest& guest, const Options& options) {
+Examined examine(const Guest& guest, const Options& options, const Surface& surface) {
   Examined out;
-  out.facts = collect_facts(guest);
+  out.facts = collect_facts(guest, surface.progress);
   out.findings = run_checks(all_checks(), out.facts, options.selection);
   return out;
 }
@@ -61,6 +62,16 @@ Reply render(const Facts& facts, const Report& report, const Options& options,
   return reply;
 }
 
+/// The line for the system's log: what was done to which guest, and where to read more.
+std::string log_line(const Guest& guest, std::string_view mode, const FixOutcome& outcome) {
+  if (outcome.state == FixOutcome::State::nothing_to_do) return {};
+  std::string line = fmt::format("{} of {}: {} (exit code {})", mode, printable(guest.path),
+                                 to_string(outcome.state), outcome.exit_code);
+  if (!outcome.run.empty()) line += fmt::format(", run {}/{}", runs_path, outcome.run);
+  for (const std::string& path : outcome.changed) line += " " + printable(path);
+  return line;
+}
+
 FixReport fix_report(const FixOutcome& outcome) {
   return {outcome.run, std::string(to_string(outcome.state)), outcome.changed, outcome.message, {}};
 }
@@ -71,7 +82,7 @@ std::string notice(const Guest& guest) {
 }
 
 Reply check(const Guest& guest, const Options& options, const Surface& surface) {
-  const Examined examined = examine(guest, options);
+  const Examined examined = examine(guest, options, surface);
   Reply reply = render(examined.facts, report_of(examined, options), options, surface);
   reply.err = notice(guest);
   return reply;
@@ -96,14 +107,18 @@ std::vector<std::string> remaining_reasons(const std::set<std::string>& asked,
   return reasons;
 }
 
+std::vector<std::string> lines_of(std::string_view text) {
+  const std::vector<std::string_view> lines = split_lines(text);
+  return {lines.begin(), lines.end()};
+}
+
 /// The plan on stdout; with --json the report with the plan in it.
 Reply show_plan(const Examined& examined, const std::vector<Step>& plan, const Options& options,
                 const Surface& surface) {
   Report report = report_of(examined, options);
   const std::string text = describe_plan(plan, options.diff);
   if (options.json) {
-    report.fix = FixReport{"", "nothing-to-do", {}, "", {}};
-    for (const std::string_view line : split_lines(text)) report.fix->plan.emplace_back(line);
+    report.fix = FixReport{"", "nothing-to-do", {}, "", lines_of(text)};
     return render(examined.facts, report, options, surface);
   }
   return {report.exit_code, plan.empty() ? "nothing to do\n" : text, ""};
@@ -124,7 +139,7 @@ Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
     const FixOutcome recovered = recover(guest, ports);
     if (recovered.exit_code != 0) return {recovered.exit_code, "", complaint(recovered.message)};
   }
-  Examined examined = examine(guest, options);
+  Examined examined = examine(guest, options, surface);
   const Result<std::vector<Step>> plan = plan_fixes(examined.facts, examined.findings);
   if (!plan) return refuse(examined, plan.error().message(), options, surface);
   if (options.dry_run) {
@@ -137,24 +152,27 @@ Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
   Examined fresh;
   bool checked_again = false;
   const auto recheck = [&] {
-    fresh = examine(guest, options);
+    fresh = examine(guest, options, surface);
     checked_again = true;
     return remaining_reasons(asked, fresh.findings);
   };
   TransactionPorts ports =
       real_ports(guest, &examined.facts, recheck, surface.progress, surface.stop);
   ports.build_timeout = options.time_limit;
+  ports.jobs = options.jobs;
   const FixOutcome outcome = apply(guest, *plan, ports);
 
   const bool as_fixed = outcome.state == FixOutcome::State::applied && checked_again;
   const Examined& shown = as_fixed ? fresh : examined;
   Report report = report_of(shown, options);
   report.fix = fix_report(outcome);
-  if (options.diff && !plan->empty()) report.fix->message += "\n" + describe_plan(*plan, true);
+  if (options.diff) report.fix->plan = lines_of(describe_plan(*plan, true));
   if (outcome.exit_code != 0) report.exit_code = outcome.exit_code;
   if (as_fixed && report.verdict != Verdict::ready)
     report.fix->message += "\nWhat was asked for is mended; what the report still names is not.";
-  return render(shown.facts, report, options, surface);
+  Reply reply = render(shown.facts, report, options, surface);
+  reply.log = log_line(guest, "--fix", outcome);
+  return reply;
 }
 
 bool root_is_on_nvme(const Facts& facts) {
@@ -170,7 +188,7 @@ Reply put_back(const Guest& guest, const Options& options, const Surface& surfac
   const TransactionPorts ports =
       real_ports(guest, nullptr, nullptr, surface.progress, surface.stop);
   FixOutcome outcome = undo(guest, options.run, ports, options.force ? Force::yes : Force::no);
-  const Examined examined = examine(guest, options);
+  const Examined examined = examine(guest, options, surface);
   if (!outcome.changed.empty() && root_is_on_nvme(examined.facts))
     outcome.message +=
         "\nThis guest's disk is NVMe now, and what was put back is for the old controller: change "
@@ -178,7 +196,9 @@ Reply put_back(const Guest& guest, const Options& options, const Surface& surfac
   Report report = report_of(examined, options);
   report.fix = fix_report(outcome);
   report.exit_code = outcome.exit_code;
-  return render(examined.facts, report, options, surface);
+  Reply reply = render(examined.facts, report, options, surface);
+  reply.log = log_line(guest, "--undo", outcome);
+  return reply;
 }
 
 Json run_json(const RunInfo& run) {
@@ -214,7 +234,7 @@ Reply runs(const Guest& guest, const Options& options) {
 
 Reply verify(const Guest& guest, const Options& options, const Surface& surface) {
   Examined examined;
-  examined.facts = collect_facts(guest);
+  examined.facts = collect_facts(guest, surface.progress);
   examined.facts.running = collect_running(guest);
   examined.findings = run_checks(after_switch_checks(), examined.facts, options.selection);
   Report report = report_of(examined, options);

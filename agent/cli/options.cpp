@@ -15,6 +15,7 @@ namespace preflight {
 namespace {
 
 constexpr int usage_error = 2;
+constexpr int most_jobs = 64;
 constexpr int longest_time_limit = 24 * 60 * 60;  // seconds
 
 constexpr const char* description =
@@ -99,6 +100,10 @@ void add_common(CLI::App& app, Options& options) {
   app.add_option("--lsblk", options.lsblk_file,
                  "the guest's block devices, as `lsblk --json --bytes --output-all` printed them")
       ->type_name("FILE");
+  app.add_option("--jobs", options.jobs,
+                 "how many images --fix builds at a time (one for each core, as memory allows)")
+      ->type_name("N")
+      ->check(CLI::Range(1, most_jobs).description(""));
   app.add_flag("--json", options.json, "report as JSON (schema nvme-preflight/report/1)");
   app.add_option("--only", options.selection.only, "run only these checks")
       ->type_name("ID,..")

@@ -25,6 +25,7 @@ struct Options {
   bool diff = false;
   bool force = false;                        // of --undo
   std::chrono::seconds time_limit{15 * 60};  // for each image that dracut builds
+  std::size_t jobs = 0;  // images that --fix builds at a time; 0: by the machine
   bool json = false;
   bool strict = false;
   bool quiet = false;

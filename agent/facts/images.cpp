@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 
 #include "agent/facts/boot.h"
 
@@ -87,13 +88,18 @@ Result<Image> read_guest_image(const Root& root, const std::vector<std::string>&
       name, [&files](std::span<std::byte> into) { return files.read(into); }, is_wanted_content);
 }
 
-Images collect_images(const Guest& guest, const Result<BootMenu>& menu) {
+Images collect_images(const Guest& guest, const Result<BootMenu>& menu,
+                      const ProgressSink& progress) {
   Images images;
   if (!menu) return images;
-  for (const BootEntry& entry : menu->entries) {
-    const std::string key = entry.image_key();
-    if (key.empty() || images.contains(key)) continue;
-    images.emplace(key, read_guest_image(guest.root, entry.initrds));
+  std::map<std::string, const BootEntry*> wanted;
+  for (const BootEntry& entry : menu->entries)
+    if (const std::string key = entry.image_key(); !key.empty()) wanted.emplace(key, &entry);
+  for (const auto& [key, entry] : wanted) {
+    const Underway reading(
+        progress, fmt::format("reading {} ({} of {})", key, images.size() + 1, wanted.size()),
+        false);
+    images.emplace(key, read_guest_image(guest.root, entry->initrds));
   }
   return images;
 }

@@ -235,10 +235,6 @@ class SpaceCheck {
   }
 
  private:
-  static std::string megabytes(std::uint64_t bytes) {
-    return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
-  }
-
   Result<void> judge(const Need& need) const {
     const std::uint64_t wanted = need.kept + need.peak;
     if (need.space.free_inodes && *need.space.free_inodes < need.files)

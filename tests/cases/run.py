@@ -5,8 +5,9 @@
 A case.py has `build(guest)`, which changes the standard guest of tests/support/guest.py, and says
 by hand what must come out: EXPECT (check id -> status, or a list of statuses in order), EXIT, and,
 where --fix is tried, FIX_EXIT. Golden files beside it hold the whole output: report.json,
-report.txt, plan.txt (--fix --dry-run --diff) and after.diff (what --fix changed); with
-SCREEN = True, screen.txt: what --check shows on a terminal of 80 columns and 24 rows, which it fits.
+report.txt, plan.txt (--fix --dry-run --diff) and after.diff (what --fix changed). SCREENS names
+what is also tried on a terminal of 80 columns and 24 rows, without colours: "check" (screen.txt,
+which fits it) and "fix" (screen-fix.txt, with what stays of the progress).
 
 On every case: --check and --fix --dry-run change no byte, mode or mtime; a second --fix changes
 nothing; --undo restores every touched file with its mode, owner, xattrs and mtime.
@@ -36,6 +37,7 @@ from guest import Guest, write_lsblk  # noqa: E402
 from terminal import on_terminal  # noqa: E402
 
 RUN_ID = re.compile(r"\d{8}T\d{6}Z-\d+")
+DURATION = re.compile(r", \d+ s$", re.MULTILINE)  # how long a step took
 STATE = "var/lib/nvme-preflight"
 TIME_LIMIT = 120
 SCREEN_COLUMNS, SCREEN_ROWS = 80, 24
@@ -108,6 +110,7 @@ class Case:
     def __init__(self, path: Path, tool: Path, schema: object, scratch: Path, update: bool) -> None:
         self.folder, self.tool, self.schema, self.update = path.parent, tool, schema, update
         self.module = load(path)
+        self.screens = getattr(self.module, "SCREENS", [])
         self.guest = Guest(scratch / "root")
         self.module.build(self.guest)
         self.guest.finish()
@@ -132,7 +135,8 @@ class Case:
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     def normal(self, text: str) -> str:
-        return RUN_ID.sub("<run>", text.replace(str(self.guest.top), "<root>"))
+        text = RUN_ID.sub("<run>", text.replace(str(self.guest.top), "<root>"))
+        return DURATION.sub(", <time>", text)
 
     def golden(self, name: str, text: str) -> None:
         path, now = self.folder / name, self.normal(text)
@@ -173,19 +177,24 @@ class Case:
             raise Failure(f"--check: expected exit {self.module.EXIT}, got {code}\n{out}")
         self.golden("report.json", out)
         self.golden("report.txt", self.call("--check")[1])
-        if getattr(self.module, "SCREEN", False):
-            self.screen()
+        if "check" in self.screens:
+            self.check_screen()
         self.golden("plan.txt", self.call("--fix", "--dry-run", "--diff")[1])
         same(start, fingerprint(self.guest.top, with_directory_times=True), "a check changed the tree")
         if hasattr(self.module, "FIX_EXIT"):
             self.fix()
+        if "fix" in self.screens:
+            self.fix_screen()
 
-    def screen(self) -> None:
+    def check_screen(self) -> None:
         text = on_terminal(self.command("--check"), SCREEN_COLUMNS, SCREEN_ROWS)
         self.golden("screen.txt", text)
         rows = sum(max(1, -(-len(line) // SCREEN_COLUMNS)) for line in self.normal(text).splitlines())
         if rows > SCREEN_ROWS:
             raise Failure(f"screen.txt takes {rows} rows of {SCREEN_ROWS}")
+
+    def fix_screen(self) -> None:
+        self.golden("screen-fix.txt", on_terminal(self.command("--fix"), SCREEN_COLUMNS, SCREEN_ROWS))
 
     def fix(self) -> None:
         start, start_texts = fingerprint(self.guest.top, False), texts(self.guest.top)

@@ -11,12 +11,16 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <barrier>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <thread>
 
+#include "agent/formats/text.h"
 #include "agent/guest/lock.h"
 #include "agent/transaction/staging.h"
 
@@ -103,8 +107,8 @@ class TransactionTest : public testing::Test {
   /// Ports with a stand-in for dracut: it writes `built_` to the path it is given.
   TransactionPorts ports() {
     TransactionPorts ports;
-    ports.run_dracut = [this](const Command& command,
-                              const std::vector<Overlay>& overlays) -> Result<CommandOutput> {
+    ports.run_dracut = [this](const Command& command, const std::vector<Overlay>& overlays,
+                              const StopAsked&) -> Result<CommandOutput> {
       commands_.push_back(command.argv);
       overlays_ = overlays;
       for (std::size_t i = 0; i + 1 < command.argv.size(); ++i)
@@ -132,7 +136,8 @@ class TransactionTest : public testing::Test {
       return reasons_;
     };
     ports.now = [] { return std::time_t{1796072400}; };
-    ports.progress = [](std::string_view) {};
+    ports.progress = {};
+    ports.jobs = 1;
     ports.space = [this](int directory, const std::string& path) -> Result<Space> {
       Result<Space> space = space_at(directory, path);
       if (space && free_bytes_) space->free_bytes = *free_bytes_;
@@ -164,7 +169,7 @@ class TransactionTest : public testing::Test {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(run_dir(run)))
       names.push_back(entry.path().filename());
-    EXPECT_THAT(names, UnorderedElementsAre("journal", "dracut-0.log"));
+    EXPECT_THAT(names, UnorderedElementsAre("journal", "log", "dracut-0.log"));
     EXPECT_THAT(slurp(run_dir(run) / "dracut-0.log"), HasSubstr("dracut: \\x1b[31mlast\n"));
     EXPECT_EQ(list_runs(guest().root).value().back().state, RunInfo::State::undone);
   }
@@ -240,6 +245,61 @@ TEST(DracutCommandTest, RescueImagesAreGeneric) {
   EXPECT_THAT(dracut_command("/sbin/dracut", {"/boot/r.img", "K", true}, "", "/t", "/s/r.img"),
               ElementsAre("/sbin/dracut", "--force", "--tmpdir", "/t", "--no-hostonly", "--add",
                           "rescue", "/s/r.img", "K"));
+}
+
+TEST_F(TransactionTest, ImagesAreBuiltSideBySideAndTheFirstThatFailsStopsTheOthers) {
+  const std::string second = "/boot/initramfs-0-rescue.img";
+  spill(base_ / second.substr(1), "old");
+  original_ = picture(base_);
+  std::barrier both_run(2);
+  std::atomic<int> stopped{0};
+  TransactionPorts side_by_side = ports();
+  side_by_side.jobs = 2;
+  side_by_side.run_dracut = [&](const Command& command, const std::vector<Overlay>&,
+                                const StopAsked& stop_asked) -> Result<CommandOutput> {
+    both_run.arrive_and_wait();
+    CommandOutput output;
+    output.err = "said by " + command.argv.back() + "\n";
+    if (command.argv.back() == "rescue-kernel") {
+      output.exit_status = 3;
+      return output;
+    }
+    while (!stop_asked()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ++stopped;
+    output.exit_status = 137;
+    return output;
+  };
+  const FixOutcome outcome = apply(
+      guest(), {BuildImage{image, kernel}, BuildImage{second, "rescue-kernel"}}, side_by_side);
+  EXPECT_EQ(outcome.exit_code, 5);
+  EXPECT_EQ(stopped, 1);
+  EXPECT_THAT(outcome.message, HasSubstr(second + ": dracut failed with exit status 3"));
+  EXPECT_THAT(outcome.message, HasSubstr("said by rescue-kernel"));
+  EXPECT_EQ(picture(base_), original_);
+  EXPECT_THAT(slurp(run_dir(outcome.run) / "dracut-0.log"), HasSubstr("said by " + kernel));
+  EXPECT_THAT(slurp(run_dir(outcome.run) / "dracut-1.log"), HasSubstr("said by rescue-kernel"));
+  EXPECT_FALSE(fs::exists(run_dir(outcome.run) / "staging"));
+}
+
+TEST_F(TransactionTest, TheRunsFolderHoldsItsLog) {
+  const FixOutcome fixed = apply_all();
+  ASSERT_EQ(fixed.state, State::applied) << fixed.message;
+  ASSERT_EQ(undo(guest(), std::nullopt, ports()).state, State::undone);
+  const std::string log = slurp(run_dir(fixed.run) / "log");
+  std::vector<std::string> said;
+  for (const std::string_view line : split_lines(log)) {
+    EXPECT_EQ(line.substr(0, 21), "2026-11-30T21:00:00Z ");
+    said.emplace_back(line.substr(21));
+  }
+  EXPECT_THAT(said, testing::IsSupersetOf(std::vector<std::string>{
+                        "building " + image + " (1 of 1) for kernel " + kernel,
+                        "building " + image + " (1 of 1) for kernel " + kernel + ": 0.4 MB",
+                        "installing " + image + ": done", "checking again, from the beginning",
+                        "Everything that run " + fixed.run + " changed is what it was before."}));
+  EXPECT_THAT(log, HasSubstr("applied: Fixed and checked again."));
+  struct stat status {};
+  ::stat((run_dir(fixed.run) / "log").c_str(), &status);
+  EXPECT_EQ(status.st_mode & 07777u, 0600u);
 }
 
 TEST_F(TransactionTest, NothingToDoLeavesNoTrace) {
