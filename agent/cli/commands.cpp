@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <ctime>
 #include <set>
+#include <utility>
 
+#include "agent/facts/boot_default_kernel.h"
 #include "agent/formats/json.h"
 #include "agent/formats/text.h"
 #include "agent/guest/open_guest.h"
@@ -41,6 +43,8 @@ struct Examined {
 Examined examine(const Guest& guest, const Options& options, const Surface& surface) {
   Examined out;
   out.facts = collect_facts(guest, surface.progress);
+  if (options.kernel && out.facts.boot)
+    out.facts.boot = with_default_kernel(std::move(*out.facts.boot), *options.kernel);
   out.findings = run_checks(all_checks(), out.facts, options.selection);
   return out;
 }

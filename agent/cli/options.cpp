@@ -78,6 +78,12 @@ void add_modes(CLI::App& app, Options& options, bool& check, bool& fix, bool& ru
       "--verify", [&options] { options.mode = Mode::verify; },
       "after the switch: what was promised is what happened");
   exclude_each_other({check_flag, fix_flag, undo, runs_flag, explain, measure, verify});
+  auto* kernel = app.add_option("--kernel", options.kernel,
+                                "with --check: judge the entries of this kernel, as if they were "
+                                "the default");
+  kernel->type_name("VERSION");
+  for (CLI::Option* mode : {fix_flag, undo, runs_flag, explain, measure, verify})
+    kernel->excludes(mode);
   app.add_flag("--dry-run", options.dry_run, "with --fix: say what would be done, do nothing")
       ->needs(fix_flag);
   app.add_flag("--diff", options.diff, "with --fix: show the edits as a diff")->needs(fix_flag);

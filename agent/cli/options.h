@@ -19,6 +19,7 @@ struct Options {
   std::optional<std::string> lsblk_file;
   std::optional<std::string> run;      // of --undo; the newest when not given
   std::optional<std::string> explain;  // the check of --explain; all when not given
+  std::optional<std::string> kernel;   // whose entries are judged as if they were the default
   std::string directory = "/var/lib";  // of --measure
   Selection selection;
   bool dry_run = false;
