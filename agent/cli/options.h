@@ -23,6 +23,8 @@ struct Options {
   bool dry_run = false;
   bool diff = false;
   bool force = false;  // of --undo
+  bool keep_hostonly = false;
+  int keep = 5;  // runs whose backups stay
   std::chrono::seconds time_limit{15 * 60};  // for each image that dracut builds
   bool json = false;
   bool strict = false;
