@@ -125,7 +125,8 @@ Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
     if (recovered.exit_code != 0) return {recovered.exit_code, "", complaint(recovered.message)};
   }
   Examined examined = examine(guest, options);
-  const Result<std::vector<Step>> plan = plan_fixes(examined.facts, examined.findings);
+  const Result<std::vector<Step>> plan =
+      plan_fixes(examined.facts, examined.findings, options.keep_hostonly);
   if (!plan) return refuse(examined, plan.error().message(), options, surface);
   if (options.dry_run) {
     Reply reply = show_plan(examined, *plan, options, surface);
@@ -144,12 +145,18 @@ Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
   TransactionPorts ports =
       real_ports(guest, &examined.facts, recheck, surface.progress, surface.stop);
   ports.build_timeout = options.time_limit;
+  ports.keep_runs = static_cast<std::size_t>(options.keep);
   const FixOutcome outcome = apply(guest, *plan, ports);
 
   const bool as_fixed = outcome.state == FixOutcome::State::applied && checked_again;
   const Examined& shown = as_fixed ? fresh : examined;
   Report report = report_of(shown, options);
   report.fix = fix_report(outcome);
+  if (options.keep_hostonly && outcome.state == FixOutcome::State::applied)
+    report.fix->message +=
+        "\n--keep-hostonly: the images hold nvme, virtio_blk and what this very hardware needs. "
+        "Given up is every other controller: they will not boot from SCSI, SATA or another "
+        "hypervisor's disk.";
   if (options.diff && !plan->empty()) report.fix->message += "\n" + describe_plan(*plan, true);
   if (outcome.exit_code != 0) report.exit_code = outcome.exit_code;
   if (as_fixed && report.verdict != Verdict::ready)

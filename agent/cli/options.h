@@ -23,7 +23,9 @@ struct Options {
   Selection selection;
   bool dry_run = false;
   bool diff = false;
-  bool force = false;                        // of --undo
+  bool force = false;  // of --undo
+  bool keep_hostonly = false;
+  int keep = 5;                              // runs whose backups stay
   std::chrono::seconds time_limit{15 * 60};  // for each image that dracut builds
   bool json = false;
   bool strict = false;

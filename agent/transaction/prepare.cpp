@@ -243,7 +243,9 @@ class SpaceCheck {
     const std::uint64_t wanted = need.kept + need.peak;
     if (need.space.free_inodes && *need.space.free_inodes < need.files)
       return fail(ErrorKind::io, need.path,
-                  fmt::format("its file system has {} free inodes, {} are needed",
+                  fmt::format("its file system has {} free inodes, {} are needed. Remove files "
+                              "there, for instance an old kernel (dnf remove kernel-core-<its "
+                              "version>), and run --fix again",
                               *need.space.free_inodes, need.files));
     if (wanted <= need.space.free_bytes) return {};
     std::string what = fmt::format("{} has {} free", need.path, megabytes(need.space.free_bytes));
@@ -258,6 +260,10 @@ class SpaceCheck {
         " ({} in all). Make room, for instance by removing an old kernel (dnf remove "
         "kernel-core-<its version>), and run --fix again",
         megabytes(wanted));
+    if (need.largest_new > 0)
+      what +=
+          "; or use --fix --keep-hostonly, which forces nvme into host-only images instead of "
+          "building larger ones for any hardware, and gives up every other controller";
     return fail(ErrorKind::io, "", what);
   }
 

@@ -138,6 +138,26 @@ class Run {
   }
 
  private:
+  /// Backups of images are large. A run that put itself back needs none, and is counted apart, so
+  /// that failures push out no backup. `only_logs`: runs that never changed anything.
+  std::string prune(bool only_logs) const {
+    std::string told;
+    std::size_t applied_runs = 0;
+    std::size_t undone_runs = 0;
+    Result<std::vector<RunInfo>> runs = list_runs(guest_.root);
+    if (!runs) return told;
+    for (auto run = runs->rbegin(); run != runs->rend(); ++run) {
+      const bool has_backups = run->state == RunInfo::State::applied;
+      if (!has_backups && run->state != RunInfo::State::undone) continue;
+      if (only_logs && (has_backups || !run->changed.empty())) continue;
+      if (++(has_backups ? applied_runs : undone_runs) <= ports_.keep_runs) continue;
+      if (discard_run(guest_.root, run->run) && has_backups)
+        told += fmt::format("\nThe backups of run {} are removed: {} newer ones are kept (--keep).",
+                            run->run, ports_.keep_runs);
+    }
+    return told;
+  }
+
   Result<void> go_on() const {
     if (ports_.stop && *ports_.stop) return fail(ErrorKind::io, "", "stopped by a signal");
     return {};
@@ -371,6 +391,7 @@ class Run {
     if (!has_log || stopped || !remove_tree(*folder_ / staging_name) || !begin_journal() ||
         !journal_->append(state_event("undone")))
       return nothing_changed(error, exit_put_back);
+    (void)prune(true);
     return {run_,
             State::undone,
             exit_put_back,
@@ -393,6 +414,7 @@ class Run {
     outcome.message = fmt::format(
         "Fixed and checked again. Backups are in {}; nvme-preflight --undo {} puts them back.",
         folder_->path, run_);
+    outcome.message += prune(false);
     return outcome;
   }
 

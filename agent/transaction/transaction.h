@@ -77,6 +77,9 @@ struct TransactionPorts {
   std::string devices_file = "/etc/lvm/devices/system.devices";
 
   std::chrono::seconds build_timeout{15 * 60};
+
+  /// Of how many finished runs the backups are kept.
+  std::size_t keep_runs = 5;
 };
 
 /// The real ports. `facts` (what the plan was made from; nullptr when no image is to be built) and

@@ -383,6 +383,58 @@ TEST_F(TransactionTest, UndoRefusesWhatSomebodyChangedSince) {
   EXPECT_EQ(list_runs(guest().root).value().at(0).state, RunInfo::State::applied);
 }
 
+TEST_F(TransactionTest, ForceKeepsWhatSomebodyMadeOfItSince) {
+  const std::string run = apply_all().run;
+  spill(file("/etc/lvm/lvm.conf"), "by hand\n");
+  EXPECT_EQ(undo(guest(), std::nullopt, ports()).exit_code, 4);
+  const FixOutcome outcome = undo(guest(), std::nullopt, ports(), Force::yes);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.message;
+  EXPECT_EQ(picture(base_), original_);
+  EXPECT_EQ(slurp(run_dir(run) / "before-undo-0"), "by hand\n");
+}
+
+TEST_F(TransactionTest, ForceLeavesOnlyTheFileWithoutABackup) {
+  const std::string run = apply_all().run;
+  fs::remove(run_dir(run) / "backup-0");
+  const FixOutcome outcome = undo(guest(), std::nullopt, ports(), Force::yes);
+  EXPECT_EQ(outcome.exit_code, 6);
+  EXPECT_THAT(outcome.message, HasSubstr("this backup of /etc/lvm/lvm.conf is gone"));
+  EXPECT_EQ(slurp(file("/etc/lvm/lvm.conf")), "devices {\n\tuse_devicesfile = 0\n}\n");
+  EXPECT_NE(slurp(file(image)), built_);
+  EXPECT_EQ(find_unfinished_run(guest().root).value(), std::nullopt);
+}
+
+TEST_F(TransactionTest, AnImageThatWentWithItsKernelStaysAway) {
+  ASSERT_EQ(apply_all().exit_code, 0);
+  fs::remove(file(image));
+  spill(base_ / "boot" / ("vmlinuz-" + kernel), "MZ");
+  EXPECT_EQ(undo(guest(), std::nullopt, ports()).exit_code, 4);
+  fs::remove(base_ / "boot" / ("vmlinuz-" + kernel));
+  EXPECT_EQ(undo(guest(), std::nullopt, ports()).exit_code, 0);
+  EXPECT_FALSE(fs::exists(file(image)));
+}
+
+TEST_F(TransactionTest, WhatAnotherProgramPlacedBeforeTheRunWasCommittedIsSeen) {
+  during_recheck_ = [this] { spill(file(image), "a package manager's image"); };
+  const FixOutcome outcome = apply_all();
+  EXPECT_EQ(outcome.exit_code, 6);
+  EXPECT_THAT(outcome.message, HasSubstr(image + ": was changed by another program"));
+  EXPECT_EQ(slurp(file(image)), "a package manager's image");
+  EXPECT_EQ(slurp(file("/etc/lvm/lvm.conf")), "devices {\n\tuse_devicesfile = 1\n}\n");
+  EXPECT_THAT(unfinished_notice(guest()), HasSubstr(outcome.run + " was interrupted"));
+  EXPECT_EQ(undo(guest(), std::nullopt, ports(), Force::yes).exit_code, 0);
+  EXPECT_EQ(picture(base_), original_);
+}
+
+TEST_F(TransactionTest, TheNoticeSaysThatARunIsAtWork) {
+  EXPECT_EQ(unfinished_notice(guest()), "");
+  std::string meanwhile;
+  during_build_ = [&] { meanwhile = unfinished_notice(guest()); };
+  ASSERT_EQ(apply_all().exit_code, 0);
+  EXPECT_THAT(meanwhile, HasSubstr(fmt::format("nvme-preflight --fix, pid {}", ::getpid())));
+  EXPECT_EQ(unfinished_notice(guest()), "");
+}
+
 TEST_F(TransactionTest, UndoRefusesASpoiltBackup) {
   const std::string run = apply_all().run;
   spill(run_dir(run) / "backup-0", "spoilt");
