@@ -73,21 +73,15 @@ def held_in_dracut(rig: Rig) -> Iterator[subprocess.Popen]:
 @contextlib.contextmanager
 def stopped_at(rig: Rig, call: str, number: int) -> Iterator[subprocess.Popen]:
     """A --fix that has just made its Nth call of that name; it goes on when the block ends."""
-    trace = [*strace(rig.scratch / "stop.log", [call], f"{call}:signal=STOP:when={number}"), "-e", "signal=STOP"]
+    log = rig.scratch / "stop.log"
+    log.unlink(missing_ok=True)
+    trace = [*strace(log, [call], f"{call}:signal=STOP:when={number}"), "-e", "signal=STOP"]
     with start(rig, "--fix", before=trace) as first:
-        tool = 0
-
-        def is_stopped() -> bool:
-            nonlocal tool
-            children = Path(f"/proc/{first.pid}/task/{first.pid}/children").read_text().split()
-            tool = int(children[0]) if children else 0
-            return bool(tool) and Path(f"/proc/{tool}/stat").read_text().rsplit(")", 1)[1].split()[0] in "Tt" and \
-                "--- stopped" in (rig.scratch / "stop.log").read_text()
-
         try:
-            wait_for(f"{call} {number}", is_stopped)
+            wait_for(f"{call} {number}", lambda: log.exists() and "--- stopped" in log.read_text())
             yield first
-            os.kill(tool, signal.SIGCONT)
+            for tool in Path(f"/proc/{first.pid}/task/{first.pid}/children").read_text().split():
+                os.kill(int(tool), signal.SIGCONT)
             said, _ = first.communicate(timeout=TIME_LIMIT)
             first.said = said
         finally:
