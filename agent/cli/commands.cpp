@@ -96,11 +96,16 @@ std::vector<std::string> remaining_reasons(const std::set<std::string>& asked,
   return reasons;
 }
 
+ShownEdits shown_edits(const Options& options) {
+  if (!options.diff) return ShownEdits::none;
+  return options.json ? ShownEdits::edited_lines : ShownEdits::with_context;
+}
+
 /// The plan on stdout; with --json the report with the plan in it.
 Reply show_plan(const Examined& examined, const std::vector<Step>& plan, const Options& options,
                 const Surface& surface) {
   Report report = report_of(examined, options);
-  const std::string text = describe_plan(plan, options.diff);
+  const std::string text = describe_plan(plan, shown_edits(options));
   if (options.json) {
     report.fix = FixReport{"", "nothing-to-do", {}, "", {}};
     for (const std::string_view line : split_lines(text)) report.fix->plan.emplace_back(line);
@@ -115,6 +120,10 @@ Reply refuse(const Examined& examined, const std::string& why, const Options& op
   report.fix = FixReport{"", "refused", {}, why, {}};
   report.exit_code = refused;
   return render(examined.facts, report, options, surface);
+}
+
+bool stays_hostonly(const Facts& facts) {
+  return facts.dracut && facts.dracut->hostonly();
 }
 
 Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
@@ -145,19 +154,24 @@ Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
   TransactionPorts ports =
       real_ports(guest, &examined.facts, recheck, surface.progress, surface.stop);
   ports.build_timeout = options.time_limit;
-  ports.keep_runs = static_cast<std::size_t>(options.keep);
+  ports.keep_runs = options.keep;
+  if (asked.contains("dracut.hostonly") && !options.keep_hostonly)
+    ports.smaller_images =
+        "use --fix --keep-hostonly, which forces nvme into host-only images instead of building "
+        "larger ones for any hardware, and gives up every other controller";
   const FixOutcome outcome = apply(guest, *plan, ports);
 
   const bool as_fixed = outcome.state == FixOutcome::State::applied && checked_again;
   const Examined& shown = as_fixed ? fresh : examined;
   Report report = report_of(shown, options);
   report.fix = fix_report(outcome);
-  if (options.keep_hostonly && outcome.state == FixOutcome::State::applied)
+  if (options.keep_hostonly && as_fixed && stays_hostonly(fresh.facts))
     report.fix->message +=
-        "\n--keep-hostonly: the images hold nvme, virtio_blk and what this very hardware needs. "
-        "Given up is every other controller: they will not boot from SCSI, SATA or another "
-        "hypervisor's disk.";
-  if (options.diff && !plan->empty()) report.fix->message += "\n" + describe_plan(*plan, true);
+        "\n--keep-hostonly: images hold nvme, virtio_blk and what this very hardware needs. Given "
+        "up is every other controller: they do not boot from SCSI, SATA or another hypervisor's "
+        "disk.";
+  if (options.diff && !plan->empty())
+    report.fix->message += "\n" + describe_plan(*plan, shown_edits(options));
   if (outcome.exit_code != 0) report.exit_code = outcome.exit_code;
   if (as_fixed && report.verdict != Verdict::ready)
     report.fix->message += "\nWhat was asked for is mended; what the report still names is not.";

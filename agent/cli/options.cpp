@@ -83,14 +83,15 @@ void add_modes(CLI::App& app, Options& options, bool& check, bool& fix, bool& ru
   app.add_flag("--diff", options.diff, "with --fix: show the edits as a diff")->needs(fix_flag);
   app.add_flag(
          "--keep-hostonly", options.keep_hostonly,
-         "with --fix: leave host-only images host-only and force nvme into them; smaller, but "
-         "they boot from no controller other than NVMe and the present one")
+         "with --fix: leave host-only images host-only and force nvme into them: smaller, but "
+         "they boot from no controller but NVMe and virtio-blk")
       ->needs(fix_flag);
-  app.add_option("--keep", options.keep,
-                 "with --fix: of how many runs to keep the backups (5); older ones go once this "
-                 "run is finished")
+  app.add_option(
+         "--keep", options.keep,
+         "with --fix: of how many runs to keep the backups (5); older ones go when this run "
+         "has ended well")
       ->type_name("N")
-      ->check(CLI::Range(1, most_kept_runs))
+      ->check(CLI::Range(1, most_kept_runs).description(""))
       ->needs(fix_flag);
   app.add_flag("--force", options.force,
                "with --undo: put back files that somebody changed since as well (what is there now "

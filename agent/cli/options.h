@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <variant>
@@ -25,7 +26,7 @@ struct Options {
   bool diff = false;
   bool force = false;  // of --undo
   bool keep_hostonly = false;
-  int keep = 5;                              // runs whose backups stay
+  std::size_t keep = 5;                      // runs whose backups stay
   std::chrono::seconds time_limit{15 * 60};  // for each image that dracut builds
   bool json = false;
   bool strict = false;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "agent/formats/text.h"
@@ -138,24 +139,17 @@ class Run {
   }
 
  private:
-  /// Backups of images are large. A run that put itself back needs none, and is counted apart, so
-  /// that failures push out no backup. `only_logs`: runs that never changed anything.
-  std::string prune(bool only_logs) const {
-    std::string told;
-    std::size_t applied_runs = 0;
-    std::size_t undone_runs = 0;
-    Result<std::vector<RunInfo>> runs = list_runs(guest_.root);
-    if (!runs) return told;
-    for (auto run = runs->rbegin(); run != runs->rend(); ++run) {
-      const bool has_backups = run->state == RunInfo::State::applied;
-      if (!has_backups && run->state != RunInfo::State::undone) continue;
-      if (only_logs && (has_backups || !run->changed.empty())) continue;
-      if (++(has_backups ? applied_runs : undone_runs) <= ports_.keep_runs) continue;
-      if (discard_run(guest_.root, run->run) && has_backups)
-        told += fmt::format("\nThe backups of run {} are removed: {} newer ones are kept (--keep).",
-                            run->run, ports_.keep_runs);
-    }
-    return told;
+  /// Removes all but the newest runs of a kind; returns the removed. Kinds are counted apart, so
+  /// that failures push out no backup.
+  std::vector<std::string> prune(const std::function<bool(const RunInfo&)>& is_of_kind) const {
+    std::vector<std::string> removed;
+    const Result<std::vector<RunInfo>> runs = list_runs(guest_.root);
+    if (!runs) return removed;
+    std::size_t kept = 0;
+    for (auto run = runs->rbegin(); run != runs->rend(); ++run)
+      if (is_of_kind(*run) && ++kept > ports_.keep_runs && discard_run(guest_.root, run->run))
+        removed.push_back(run->run);
+    return removed;
   }
 
   Result<void> go_on() const {
@@ -391,7 +385,9 @@ class Run {
     if (!has_log || stopped || !remove_tree(*folder_ / staging_name) || !begin_journal() ||
         !journal_->append(state_event("undone")))
       return nothing_changed(error, exit_put_back);
-    (void)prune(true);
+    prune([](const RunInfo& run) {
+      return run.state == RunInfo::State::undone && run.changed.empty();
+    });
     return {run_,
             State::undone,
             exit_put_back,
@@ -414,7 +410,12 @@ class Run {
     outcome.message = fmt::format(
         "Fixed and checked again. Backups are in {}; nvme-preflight --undo {} puts them back.",
         folder_->path, run_);
-    outcome.message += prune(false);
+    prune([](const RunInfo& run) { return run.state == RunInfo::State::undone; });
+    for (const std::string& old :
+         prune([](const RunInfo& run) { return run.state == RunInfo::State::applied; }))
+      outcome.message += fmt::format(
+          "\nThe backups of run {} are removed: those of {} newer runs are kept (--keep).", old,
+          ports_.keep_runs);
     return outcome;
   }
 
