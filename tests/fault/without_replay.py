@@ -15,7 +15,6 @@ import argparse
 import contextlib
 import functools
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
@@ -24,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from inject import cannot_run, changing_calls, strace
-from rig import Failure, Rig, scratch_parent, skip
+from rig import Failure, Rig, own_mounts, scratch_parent, skip
 
 CALLS = ("renameat", "syncfs")
 MEBIBYTES = 320  # the least that mkfs.xfs takes
@@ -139,11 +138,11 @@ def killed(medium: Medium, mode: str, call: str, number: int) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--tool", required=True, type=lambda p: Path(p).resolve())
-    parser.add_argument("--in-own-namespace", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if "--in-own-namespace" not in sys.argv:  # mounts are to be seen by nobody else
-        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv, "--in-own-namespace"])
-    if why := cannot_run() or cannot_mount():
+    if why := cannot_run():
+        return skip(why)
+    own_mounts()
+    if why := cannot_mount():
         return skip(why)
     tried = failures = 0
     with tempfile.TemporaryDirectory(prefix="replay-", dir=scratch_parent()) as scratch:
