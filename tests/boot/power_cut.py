@@ -266,7 +266,8 @@ def try_instant(lab: cli.Lab, cutter: Cutter, instant: Instant, name: str, fix: 
     rebuilt = {path for path in json.loads(fix.steps["fix"].out)["fix"]["changed"] if path.endswith(".img")}
     disk = cutter.at(instant)
     try:
-        done = boot(disk, Bus.VIRTIO, RECOVER.format(how=instant.how), lab.logs / name, snapshot=True, finish=2400)
+        done = boot(disk, Bus.VIRTIO, RECOVER.format(how=instant.how), lab.logs / name, snapshot=True, cpus=1, reach=900,
+                    finish=2400)
     except LabError as bad:             # the loader found no entry, kernel or image
         found, saw, said = [f"the loader stops: {bad}"], "-", "-"
     else:
@@ -288,14 +289,13 @@ def cut(lab: cli.Lab, wanted: int, stand_in: bool) -> None:
     fix, start, log = record(lab, stand_in)
     read_at_many(lab, fix, start, log, READS)
     cutter = Cutter(log, start, lab.work)
-    results = Counter()
-    for number, instant in enumerate(choose(log, wanted)):
+    instants, failures, phases = choose(log, wanted), 0, Counter()
+    for number, instant in enumerate(instants):
         ok, saw = try_instant(lab, cutter, instant, f"cut-{number + 1:02}", fix)
-        results[ok] += 1
-        results[re.sub(r"\d+", "N", saw)] += 1
-    tried, failed = results.pop(True, 0) + results[False], results.pop(False, 0)
-    print(f"power cuts: {tried} ({', '.join(f'{n} x {what}' for what, n in sorted(results.items()))}), failures: {failed}",
-          flush=True)
+        failures += not ok
+        phases[re.sub(r"\d+", "N", saw)] += 1
+    print(f"power cuts: {len(instants)} ({', '.join(f'{n} x {what}' for what, n in sorted(phases.items()))}), "
+          f"failures: {failures}", flush=True)
 
 
 if __name__ == "__main__":
