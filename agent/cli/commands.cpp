@@ -116,11 +116,16 @@ std::vector<std::string> lines_of(std::string_view text) {
   return {lines.begin(), lines.end()};
 }
 
+ShownEdits shown_edits(const Options& options) {
+  if (!options.diff) return ShownEdits::none;
+  return options.json ? ShownEdits::edited_lines : ShownEdits::with_context;
+}
+
 /// The plan on stdout; with --json the report with the plan in it.
 Reply show_plan(const Examined& examined, const std::vector<Step>& plan, const Options& options,
                 const Surface& surface) {
   Report report = report_of(examined, options);
-  const std::string text = describe_plan(plan, options.diff);
+  const std::string text = describe_plan(plan, shown_edits(options));
   if (options.json) {
     report.fix = FixReport{"", "nothing-to-do", {}, "", lines_of(text)};
     return render(examined.facts, report, options, surface);
@@ -136,6 +141,10 @@ Reply refuse(const Examined& examined, const std::string& why, const Options& op
   return render(examined.facts, report, options, surface);
 }
 
+bool stays_hostonly(const Facts& facts) {
+  return facts.dracut && facts.dracut->hostonly();
+}
+
 Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
   if (!options.dry_run) {
     const TransactionPorts ports =
@@ -144,7 +153,8 @@ Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
     if (recovered.exit_code != 0) return {recovered.exit_code, "", complaint(recovered.message)};
   }
   Examined examined = examine(guest, options, surface);
-  const Result<std::vector<Step>> plan = plan_fixes(examined.facts, examined.findings);
+  const Result<std::vector<Step>> plan =
+      plan_fixes(examined.facts, examined.findings, options.keep_hostonly);
   if (!plan) return refuse(examined, plan.error().message(), options, surface);
   if (options.dry_run) {
     Reply reply = show_plan(examined, *plan, options, surface);
@@ -164,13 +174,23 @@ Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
       real_ports(guest, &examined.facts, recheck, surface.progress, surface.stop);
   ports.build_timeout = options.time_limit;
   ports.jobs = options.jobs;
+  ports.keep_runs = options.keep;
+  if (asked.contains("dracut.hostonly") && !options.keep_hostonly)
+    ports.smaller_images =
+        "use --fix --keep-hostonly, which forces nvme into host-only images instead of building "
+        "larger ones for any hardware, and gives up every other controller";
   const FixOutcome outcome = apply(guest, *plan, ports);
 
   const bool as_fixed = outcome.state == FixOutcome::State::applied && checked_again;
   const Examined& shown = as_fixed ? fresh : examined;
   Report report = report_of(shown, options);
   report.fix = fix_report(outcome);
-  if (options.diff) report.fix->plan = lines_of(describe_plan(*plan, true));
+  if (options.diff) report.fix->plan = lines_of(describe_plan(*plan, shown_edits(options)));
+  if (options.keep_hostonly && as_fixed && stays_hostonly(fresh.facts))
+    report.fix->message +=
+        "\n--keep-hostonly: images hold nvme, virtio_blk and what this very hardware needs. Given "
+        "up is every other controller: they do not boot from SCSI, SATA or another hypervisor's "
+        "disk.";
   if (outcome.exit_code != 0) report.exit_code = outcome.exit_code;
   if (as_fixed && report.verdict != Verdict::ready)
     report.fix->message += "\nWhat was asked for is mended; what the report still names is not.";

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int usage_error = 2;
 constexpr int most_jobs = 64;
+constexpr int most_kept_runs = 1000;
 constexpr int longest_time_limit = 24 * 60 * 60;  // seconds
 
 constexpr const char* description =
@@ -87,6 +88,18 @@ void add_modes(CLI::App& app, Options& options, bool& check, bool& fix, bool& ru
   app.add_flag("--dry-run", options.dry_run, "with --fix: say what would be done, do nothing")
       ->needs(fix_flag);
   app.add_flag("--diff", options.diff, "with --fix: show the edits as a diff")->needs(fix_flag);
+  app.add_flag(
+         "--keep-hostonly", options.keep_hostonly,
+         "with --fix: leave host-only images host-only and force nvme into them: smaller, but "
+         "they boot from no controller but NVMe and virtio-blk")
+      ->needs(fix_flag);
+  app.add_option(
+         "--keep", options.keep,
+         "with --fix: of how many runs to keep the backups (5); older ones go when this run "
+         "has ended well")
+      ->type_name("N")
+      ->check(CLI::Range(1, most_kept_runs).description(""))
+      ->needs(fix_flag);
   app.add_flag("--force", options.force,
                "with --undo: put back files that somebody changed since as well (what is there now "
                "is kept in the run's folder)")

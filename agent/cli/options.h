@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <variant>
@@ -24,7 +25,9 @@ struct Options {
   Selection selection;
   bool dry_run = false;
   bool diff = false;
-  bool force = false;                        // of --undo
+  bool force = false;  // of --undo
+  bool keep_hostonly = false;
+  std::size_t keep = 5;                      // runs whose backups stay
   std::chrono::seconds time_limit{15 * 60};  // for each image that dracut builds
   std::size_t jobs = 0;  // images that --fix builds at a time; 0: by the machine
   bool json = false;

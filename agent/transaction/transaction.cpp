@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "agent/formats/text.h"
@@ -142,6 +143,19 @@ class Run {
     if (auto done = journal_->append(state_event("committed")); !done)
       return give_up(done.error().message());
     return applied();
+  }
+
+  /// Removes all but the newest runs of a kind; returns the removed. Kinds are counted apart, so
+  /// that failures push out no backup.
+  std::vector<std::string> prune(const std::function<bool(const RunInfo&)>& is_of_kind) const {
+    std::vector<std::string> removed;
+    const Result<std::vector<RunInfo>> runs = list_runs(guest_.root);
+    if (!runs) return removed;
+    std::size_t kept = 0;
+    for (auto run = runs->rbegin(); run != runs->rend(); ++run)
+      if (is_of_kind(*run) && ++kept > ports_.keep_runs && discard_run(guest_.root, run->run))
+        removed.push_back(run->run);
+    return removed;
   }
 
   Result<void> go_on() const {
@@ -384,6 +398,9 @@ class Run {
     if (!has_log || stopped || !remove_tree(*folder_ / staging_name) || !begin_journal() ||
         !journal_->append(state_event("undone")))
       return nothing_changed(error, exit_put_back);
+    prune([](const RunInfo& run) {
+      return run.state == RunInfo::State::undone && run.changed.empty();
+    });
     return {run_,
             State::undone,
             exit_put_back,
@@ -404,6 +421,12 @@ class Run {
   FixOutcome applied() const {
     FixOutcome outcome{run_, State::applied, 0, placed_paths(journal_->record()), ""};
     outcome.message = fmt::format("Fixed and checked again. Backups are in {}.", folder_->path);
+    prune([](const RunInfo& run) { return run.state == RunInfo::State::undone; });
+    for (const std::string& old :
+         prune([](const RunInfo& run) { return run.state == RunInfo::State::applied; }))
+      outcome.message += fmt::format(
+          "\nThe backups of run {} are removed: those of {} newer runs are kept (--keep).", old,
+          ports_.keep_runs);
     return outcome;
   }
 

@@ -82,6 +82,12 @@ struct TransactionPorts {
 
   /// How many images are built at a time; 0: as many as there are cores and memory for.
   std::size_t jobs = 0;
+
+  /// Of how many finished runs the backups are kept.
+  std::size_t keep_runs = 5;
+
+  /// How to get smaller images, in words, for where there is no room; "" if there is no such way.
+  std::string smaller_images;
 };
 
 /// The real ports. `facts` (what the plan was made from; nullptr when no image is to be built) and
@@ -140,7 +146,14 @@ Result<std::optional<std::string>> find_unfinished_run(const Root& root);
 /// was interrupted, or has a journal that nobody can read. "" when nothing of that kind is so.
 std::string unfinished_notice(const Guest& guest);
 
-/// What apply() would do, for --dry-run; with the edits' unified diffs when `diff`. Safe to print.
-std::string describe_plan(const std::vector<Step>& steps, bool diff);
+/// What of the edits a plan shows, as a unified diff.
+enum class ShownEdits {
+  none,
+  edited_lines,  // for what is stored and passed on: the lines beside them may hold secrets
+  with_context,  // for who sits before a terminal
+};
+
+/// What apply() would do, for --dry-run. Safe to print.
+std::string describe_plan(const std::vector<Step>& steps, ShownEdits shown);
 
 }  // namespace preflight

@@ -29,7 +29,7 @@ from pathlib import Path
 from rig import TIME_LIMIT, Failure, Rig, picture, scratch_parent, skip
 
 OPENING = ("open", "openat", "openat2", "creat")
-CHANGING = (*OPENING, "write", "pwrite64", "writev", "pwritev", "sendfile", "copy_file_range", "fsync", "fdatasync",
+CHANGING = (*OPENING, "write", "pwrite64", "writev", "pwritev", "sendfile", "copy_file_range", "fsync", "fdatasync", "syncfs",
             "rename", "renameat", "renameat2", "unlink", "unlinkat", "rmdir", "link", "linkat", "symlink", "symlinkat",
             "mkdir", "mkdirat", "mknod", "mknodat", "chmod", "fchmod", "fchmodat", "chown", "fchown", "fchownat",
             "lchown", "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr", "truncate",

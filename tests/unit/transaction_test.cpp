@@ -141,9 +141,12 @@ class TransactionTest : public testing::Test {
     ports.space = [this](int directory, const std::string& path) -> Result<Space> {
       Result<Space> space = space_at(directory, path);
       if (space && free_bytes_) space->free_bytes = *free_bytes_;
+      if (space && free_inodes_) space->free_inodes = *free_inodes_;
       return space;
     };
     ports.stop = &stop_;
+    ports.keep_runs = keep_runs_;
+    ports.smaller_images = smaller_images_;
     return ports;
   }
 
@@ -156,6 +159,8 @@ class TransactionTest : public testing::Test {
   }
 
   FixOutcome apply_all() { return apply(guest(), steps(), ports()); }
+
+  FixOutcome apply_image() { return apply(guest(), {BuildImage{image, kernel}}, ports()); }
 
   fs::path run_dir(const std::string& run) const { return base_ / "var/lib/nvme-preflight" / run; }
   fs::path file(const std::string& path) const { return base_ / path.substr(1); }
@@ -179,7 +184,9 @@ class TransactionTest : public testing::Test {
   std::string built_ = std::string(400000, 'n');
   int dracut_status_ = 0;
   std::vector<std::string> reasons_;
-  std::optional<std::uint64_t> free_bytes_;
+  std::optional<std::uint64_t> free_bytes_, free_inodes_;
+  std::size_t keep_runs_ = 5;
+  std::string smaller_images_;
   std::atomic<bool> stop_{false};
   std::function<void()> during_build_, during_recheck_;
   std::vector<std::vector<std::string>> commands_;
@@ -320,6 +327,63 @@ TEST_F(TransactionTest, TooLittleSpaceIsRefusedWithNumbersAndWithoutATrace) {
   expect_untouched();
 }
 
+TEST_F(TransactionTest, TooFewInodesAreRefusedWithNumbersAndWithoutATrace) {
+  free_inodes_ = 2;
+  const FixOutcome outcome = apply_all();
+  EXPECT_EQ(outcome.exit_code, 4);
+  EXPECT_THAT(outcome.message, HasSubstr("/boot has 2 free inodes, "));
+  EXPECT_THAT(outcome.message, HasSubstr("removing an old kernel"));
+  expect_untouched();
+}
+
+TEST_F(TransactionTest, SmallerImagesAreAWayOutOnlyWhereThereIsSuchAWay) {
+  free_bytes_ = 200000;
+  EXPECT_THAT(apply_all().message, testing::Not(HasSubstr("; or ")));
+  smaller_images_ = "use smaller ones";
+  EXPECT_THAT(apply_all().message, HasSubstr("run --fix again; or use smaller ones"));
+  const std::vector<Step> edit_only{steps()[0]};
+  EXPECT_THAT(apply(guest(), edit_only, ports()).message, testing::Not(HasSubstr("; or ")));
+  expect_untouched();
+}
+
+TEST_F(TransactionTest, TheBackupsOfTheNewestRunsAreKept) {
+  keep_runs_ = 2;
+  const std::string first = apply_image().run;
+  const std::string second = apply_image().run;
+  ASSERT_NE(first, second);
+  const FixOutcome third = apply_image();
+  EXPECT_THAT(third.message, HasSubstr("The backups of run " + first + " are removed"));
+  EXPECT_FALSE(fs::exists(run_dir(first)));
+  EXPECT_TRUE(fs::exists(run_dir(second) / "backup-0"));
+  EXPECT_EQ(undo(guest(), third.run, ports()).exit_code, 0);
+}
+
+TEST_F(TransactionTest, ARunThatFailsRemovesNoBackup) {
+  keep_runs_ = 1;
+  const std::string first = apply_image().run;
+  reasons_ = {"still not ready"};
+  EXPECT_EQ(apply_image().exit_code, 5);
+  EXPECT_TRUE(fs::exists(run_dir(first) / "backup-0"));
+  dracut_status_ = 1;
+  EXPECT_EQ(apply_image().exit_code, 5);
+  EXPECT_EQ(apply_image().exit_code, 5);
+  EXPECT_TRUE(fs::exists(run_dir(first) / "backup-0"));
+  // Of dracut's logs only the newest, and what the failed run was about.
+  EXPECT_THAT(list_runs(guest().root).value(), testing::SizeIs(3));
+}
+
+TEST_F(TransactionTest, AnUndoneRunTakesNoPlaceOfAnAppliedOne) {
+  keep_runs_ = 1;
+  const std::string undone = apply_image().run;
+  ASSERT_EQ(undo(guest(), undone, ports()).exit_code, 0);
+  const std::string applied = apply_image().run;
+  EXPECT_TRUE(fs::exists(run_dir(undone)));
+  ASSERT_EQ(undo(guest(), applied, ports()).exit_code, 0);
+  EXPECT_EQ(apply_image().exit_code, 0);
+  EXPECT_FALSE(fs::exists(run_dir(undone)));
+  EXPECT_TRUE(fs::exists(run_dir(applied)));
+}
+
 TEST_F(TransactionTest, TheBuiltImagesRealSizeIsCheckedAgain) {
   during_build_ = [this] { free_bytes_ = 350000; };
   const FixOutcome outcome = apply_all();
@@ -441,6 +505,58 @@ TEST_F(TransactionTest, UndoRefusesWhatSomebodyChangedSince) {
   EXPECT_THAT(outcome.message, HasSubstr(image + ": has changed since"));
   EXPECT_EQ(picture(base_, true), before);
   EXPECT_EQ(list_runs(guest().root).value().at(0).state, RunInfo::State::applied);
+}
+
+TEST_F(TransactionTest, ForceKeepsWhatSomebodyMadeOfItSince) {
+  const std::string run = apply_all().run;
+  spill(file("/etc/lvm/lvm.conf"), "by hand\n");
+  EXPECT_EQ(undo(guest(), std::nullopt, ports()).exit_code, 4);
+  const FixOutcome outcome = undo(guest(), std::nullopt, ports(), Force::yes);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.message;
+  EXPECT_EQ(picture(base_), original_);
+  EXPECT_EQ(slurp(run_dir(run) / "before-undo-0"), "by hand\n");
+}
+
+TEST_F(TransactionTest, ForceLeavesOnlyTheFileWithoutABackup) {
+  const std::string run = apply_all().run;
+  fs::remove(run_dir(run) / "backup-0");
+  const FixOutcome outcome = undo(guest(), std::nullopt, ports(), Force::yes);
+  EXPECT_EQ(outcome.exit_code, 6);
+  EXPECT_THAT(outcome.message, HasSubstr("this backup of /etc/lvm/lvm.conf is gone"));
+  EXPECT_EQ(slurp(file("/etc/lvm/lvm.conf")), "devices {\n\tuse_devicesfile = 0\n}\n");
+  EXPECT_NE(slurp(file(image)), built_);
+  EXPECT_EQ(find_unfinished_run(guest().root).value(), std::nullopt);
+}
+
+TEST_F(TransactionTest, AnImageThatWentWithItsKernelStaysAway) {
+  ASSERT_EQ(apply_all().exit_code, 0);
+  fs::remove(file(image));
+  spill(base_ / "boot" / ("vmlinuz-" + kernel), "MZ");
+  EXPECT_EQ(undo(guest(), std::nullopt, ports()).exit_code, 4);
+  fs::remove(base_ / "boot" / ("vmlinuz-" + kernel));
+  EXPECT_EQ(undo(guest(), std::nullopt, ports()).exit_code, 0);
+  EXPECT_FALSE(fs::exists(file(image)));
+}
+
+TEST_F(TransactionTest, WhatAnotherProgramPlacedBeforeTheRunWasCommittedIsSeen) {
+  during_recheck_ = [this] { spill(file(image), "a package manager's image"); };
+  const FixOutcome outcome = apply_all();
+  EXPECT_EQ(outcome.exit_code, 6);
+  EXPECT_THAT(outcome.message, HasSubstr(image + ": was changed by another program"));
+  EXPECT_EQ(slurp(file(image)), "a package manager's image");
+  EXPECT_EQ(slurp(file("/etc/lvm/lvm.conf")), "devices {\n\tuse_devicesfile = 1\n}\n");
+  EXPECT_THAT(unfinished_notice(guest()), HasSubstr(outcome.run + " was interrupted"));
+  EXPECT_EQ(undo(guest(), std::nullopt, ports(), Force::yes).exit_code, 0);
+  EXPECT_EQ(picture(base_), original_);
+}
+
+TEST_F(TransactionTest, TheNoticeSaysThatARunIsAtWork) {
+  EXPECT_EQ(unfinished_notice(guest()), "");
+  std::string meanwhile;
+  during_build_ = [&] { meanwhile = unfinished_notice(guest()); };
+  ASSERT_EQ(apply_all().exit_code, 0);
+  EXPECT_THAT(meanwhile, HasSubstr(fmt::format("nvme-preflight --fix, pid {}", ::getpid())));
+  EXPECT_EQ(unfinished_notice(guest()), "");
 }
 
 TEST_F(TransactionTest, UndoRefusesASpoiltBackup) {
@@ -596,13 +712,15 @@ TEST(DescribePlanTest, IsExactAndSafe) {
       EditFile{"/etc/lvm/lvm.conf", "devices {\n\ta = 1\n}\n", "devices {\n\ta = 0 # \x1b[2J\n}\n"},
       EditFile{"/etc/new", std::nullopt, "x\n", 0600}, BuildImage{"/boot/i.img", "K", true}};
   EXPECT_EQ(
-      describe_plan(steps, true),
+      describe_plan(steps, ShownEdits::with_context),
       "edit /etc/lvm/lvm.conf\n--- /etc/lvm/lvm.conf\n+++ /etc/lvm/lvm.conf\n@@ -1,3 +1,3 @@\n"
       " devices {\n-\ta = 1\n+\ta = 0 # \\x1b[2J\n }\n"
       "create /etc/new (mode 0600)\n--- /dev/null\n+++ /etc/new\n@@ -0,0 +1 @@\n+x\n"
       "build /boot/i.img anew with dracut for kernel K (rescue image), verify it, put it in "
       "its place\n");
-  EXPECT_THAT(describe_plan(steps, false), testing::Not(HasSubstr("@@")));
+  EXPECT_THAT(describe_plan(steps, ShownEdits::none), testing::Not(HasSubstr("@@")));
+  EXPECT_THAT(describe_plan(steps, ShownEdits::edited_lines),
+              HasSubstr("@@ -2 +2 @@\n-\ta = 1\n+\ta = 0 # \\x1b[2J\ncreate "));
 }
 
 }  // namespace
