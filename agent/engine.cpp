@@ -119,7 +119,8 @@ bool is_fixable(const Finding& finding) {
          !finding.remedy->fix.empty();
 }
 
-Result<std::vector<Step>> plan_fixes(const Facts& facts, const std::vector<Finding>& findings) {
+Result<std::vector<Step>> plan_fixes(const Facts& facts, const std::vector<Finding>& findings,
+                                     bool keep_hostonly) {
   const auto unsupported = std::find_if(findings.begin(), findings.end(), [](const Finding& f) {
     return f.check == "guest.supported" && f.status == Status::fail;
   });
@@ -127,7 +128,7 @@ Result<std::vector<Step>> plan_fixes(const Facts& facts, const std::vector<Findi
     return fail(ErrorKind::unsupported, unsupported->subject,
                 "nothing is changed on a system that this tool does not know how to rehearse");
   std::vector<Step> plan;
-  for (const Fix& fix : all_fixes()) {
+  for (const Fix& fix : keep_hostonly ? fixes_that_keep_hostonly() : all_fixes()) {
     std::vector<Finding> mine;
     std::copy_if(findings.begin(), findings.end(), std::back_inserter(mine),
                  [&](const Finding& finding) {

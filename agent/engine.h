@@ -43,7 +43,9 @@ int exit_code_of(Verdict verdict);
 /// Findings that --fix is to mend: fail or warn, with one of our fixes as remedy.
 bool is_fixable(const Finding& finding);
 
-/// The steps that mend what is fixable, in order. An error refuses the run.
-Result<std::vector<Step>> plan_fixes(const Facts& facts, const std::vector<Finding>& findings);
+/// The steps that mend what is fixable, in order. An error refuses the run. With `keep_hostonly`
+/// host-only images stay so and get nvme by name.
+Result<std::vector<Step>> plan_fixes(const Facts& facts, const std::vector<Finding>& findings,
+                                     bool keep_hostonly = false);
 
 }  // namespace preflight

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT
 // The only place that prints and exits.
+#include <syslog.h>
+
 #include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <functional>
+#include <optional>
+#include <string_view>
 
 #include "agent/cli/commands.h"
+#include "agent/cli/progress.h"
 #include "agent/cli/terminal.h"
-#include "agent/formats/text.h"
 
 namespace {
 
@@ -27,7 +32,7 @@ void watch_signals() {
   ::sigaction(SIGTERM, &action, nullptr);
 }
 
-void print(const std::string& text, std::FILE* stream) {
+void print(std::string_view text, std::FILE* stream) {
   std::fwrite(text.data(), 1, text.size(), stream);
   std::fflush(stream);
 }
@@ -36,13 +41,18 @@ int run_options(const preflight::Options& options) {
   preflight::Surface surface;
   surface.style = style_for_stdout(options);
   surface.stop = &stop_asked;
-  surface.progress = [&](std::string_view line) {
-    if (!options.quiet) print(preflight::printable(line) + "\n", stderr);
-  };
+  std::optional<preflight::ProgressLines> lines;
+  if (!options.quiet) {
+    lines.emplace(preflight::progress_style_for_stderr(options),
+                  [](std::string_view text) { print(text, stderr); });
+    surface.progress = std::ref(*lines);
+  }
   using preflight::Mode;
   if (options.mode == Mode::fix || options.mode == Mode::undo || options.mode == Mode::measure)
     watch_signals();
   const preflight::Reply reply = execute(options, surface);
+  lines.reset();
+  if (!reply.log.empty()) ::syslog(LOG_USER | LOG_NOTICE, "%s", reply.log.c_str());
   print(reply.err, stderr);
   print(reply.out, stdout);
   // A report that could not be printed is an error, but 4, 5 and 6 say what is on the disk.

@@ -26,7 +26,7 @@ std::vector<Finding> run_check(const Facts& facts) {
         fmt::format("{} {} of the old controller; it has no effect, or fails, on NVMe.",
                     hits.size(), hits.size() == 1 ? "line names a disk" : "lines name disks");
     for (std::size_t i = 0; i < std::min(hits.size(), evidence_cap); ++i)
-      finding.evidence.push_back({path, hits[i]->line, hits[i]->text, "a name that survives"});
+      finding.evidence.push_back({path, hits[i]->line, hits[i]->name, "a name that survives"});
     finding.remedy = Remedy{"", "name the disk by UUID, or by nvme0n1, once it is switched", {}};
     findings.push_back(std::move(finding));
   }

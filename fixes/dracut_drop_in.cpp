@@ -23,6 +23,14 @@ constexpr std::string_view header =
     "# next kernel too, is made for both. To go back to what the other files say, remove it and\n"
     "# build the images anew (dracut -f IMAGE KERNEL).\n";
 
+constexpr std::string_view header_hostonly =
+    "# Written by nvme-preflight --fix --keep-hostonly, for moving this guest's disk from "
+    "virtio-blk\n"
+    "# to NVMe. Images stay host-only, with nvme and virtio_blk in each: that of the next kernel\n"
+    "# finds its disk behind both controllers, but behind no other one.\n";
+
+enum class Images { generic, hostonly };
+
 /// What the other files alone say: the text must come out the same when our file is there already.
 DracutConfig without_own(const DracutConfig& config) {
   DracutConfig others;
@@ -82,11 +90,11 @@ std::string fused_comment(const DracutRehearsal& rehearsal) {
   return out;
 }
 
-std::string compose(const Facts& facts, const DracutTarget& target) {
+std::string compose(const Facts& facts, const DracutTarget& target, Images images) {
   const DracutConfig others = without_own(*facts.dracut);
   const DracutRehearsal rehearsal = rehearse_dracut(others, target);
-  std::string text(header);
-  text += "hostonly=\"no\"\n";
+  std::string text(images == Images::generic ? header : header_hostonly);
+  if (images == Images::generic) text += "hostonly=\"no\"\n";
   text += fused_comment(rehearsal);
   text += add_drivers_line(facts);
   if (has_fault(rehearsal, DracutFault::Kind::omitted) ||
@@ -113,14 +121,19 @@ tl::unexpected<Error> refuse(const std::vector<Assignment>& by, std::string_view
 
 /// That the drop-in does what it is for, whatever is read after it. Where bash had to evaluate the
 /// configuration, the pure reader cannot: the proof is then the fresh check after the fix.
-Result<void> prove(const DracutConfig& config, const DracutTarget& target,
-                   const std::string& text) {
+Result<void> prove(const DracutConfig& config, const DracutTarget& target, const std::string& text,
+                   Images images) {
   if (config.by_bash) return {};
   const Result<DracutConfig> tried =
       evaluate_dracut(with_drop_in(config.sources, {std::string(own_path), text}));
   if (!tried) return tl::unexpected(tried.error());
-  if (tried->hostonly()) return refuse(tried->find("hostonly")->assignments, "hostonly stays on");
-  for (const DracutFault& fault : rehearse_dracut(*tried, target).faults)
+  const DracutRehearsal rehearsal = rehearse_dracut(*tried, target);
+  if (tried->hostonly() && images == Images::generic)
+    return refuse(tried->find("hostonly")->assignments, "hostonly stays on");
+  if (tried->hostonly() && !rehearsal.forced)
+    return refuse(tried->find("hostonly")->assignments,
+                  "nothing forces nvme into a host-only image");
+  for (const DracutFault& fault : rehearsal.faults)
     if (fault.status == Status::fail && fault.kind != DracutFault::Kind::module_fused)
       return refuse(fault.assignments, fmt::format("{} still keeps nvme out", fault.variable));
   return {};
@@ -139,7 +152,8 @@ Result<std::optional<std::string>> content_before(const DracutConfig& config) {
   return std::nullopt;
 }
 
-Result<std::vector<Step>> plan(const Facts& facts, const std::vector<Finding>& findings) {
+Result<std::vector<Step>> plan_for(const Facts& facts, const std::vector<Finding>& findings,
+                                   Images images) {
   const bool wanted = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
     return finding.remedy && finding.remedy->fix == "dracut-drop-in";
   });
@@ -148,15 +162,24 @@ Result<std::vector<Step>> plan(const Facts& facts, const std::vector<Finding>& f
   Result<std::optional<std::string>> before = content_before(*facts.dracut);
   if (!before) return tl::unexpected(before.error());
   const DracutTarget target = dracut_target(facts);
-  const std::string text = compose(facts, target);
-  if (Result<void> proved = prove(*facts.dracut, target, text); !proved)
+  const std::string text = compose(facts, target, images);
+  if (Result<void> proved = prove(*facts.dracut, target, text, images); !proved)
     return tl::unexpected(proved.error());
   if (*before == text) return std::vector<Step>{};
   return std::vector<Step>{EditFile{std::string(own_path), std::move(*before), text}};
 }
 
+Result<std::vector<Step>> plan(const Facts& facts, const std::vector<Finding>& findings) {
+  return plan_for(facts, findings, Images::generic);
+}
+
+Result<std::vector<Step>> plan_hostonly(const Facts& facts, const std::vector<Finding>& findings) {
+  return plan_for(facts, findings, Images::hostonly);
+}
+
 }  // namespace
 
 extern const Fix dracut_drop_in_fix{"dracut-drop-in", plan};
+extern const Fix dracut_drop_in_hostonly_fix{"dracut-drop-in", plan_hostonly};
 
 }  // namespace preflight

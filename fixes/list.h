@@ -11,4 +11,7 @@ namespace preflight {
 /// it.
 std::span<const Fix> all_fixes();
 
+/// The same, but images that are made for this very hardware stay so and get nvme by name.
+std::span<const Fix> fixes_that_keep_hostonly();
+
 }  // namespace preflight

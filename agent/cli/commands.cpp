@@ -6,13 +6,16 @@
 #include <algorithm>
 #include <ctime>
 #include <set>
+#include <utility>
 
+#include "agent/facts/boot_default_kernel.h"
 #include "agent/formats/json.h"
 #include "agent/formats/text.h"
 #include "agent/guest/open_guest.h"
 #include "agent/measure/measure.h"
 #include "agent/report/explain.h"
 #include "agent/report/measure_text.h"
+#include "agent/transaction/run_folder.h"
 #include "agent/transaction/transaction.h"
 #include "checks/list.h"
 
@@ -37,9 +40,11 @@ struct Examined {
   std::vector<Finding> findings;
 };
 
-Examined examine(const Guest& guest, const Options& options) {
+Examined examine(const Guest& guest, const Options& options, const Surface& surface) {
   Examined out;
-  out.facts = collect_facts(guest);
+  out.facts = collect_facts(guest, surface.progress);
+  if (options.kernel && out.facts.boot)
+    out.facts.boot = with_default_kernel(std::move(*out.facts.boot), *options.kernel);
   out.findings = run_checks(all_checks(), out.facts, options.selection);
   return out;
 }
@@ -61,6 +66,16 @@ Reply render(const Facts& facts, const Report& report, const Options& options,
   return reply;
 }
 
+/// The line for the system's log: what was done to which guest, and where to read more.
+std::string log_line(const Guest& guest, std::string_view mode, const FixOutcome& outcome) {
+  if (outcome.state == FixOutcome::State::nothing_to_do) return {};
+  std::string line = fmt::format("{} of {}: {} (exit code {})", mode, printable(guest.path),
+                                 to_string(outcome.state), outcome.exit_code);
+  if (!outcome.run.empty()) line += fmt::format(", run {}/{}", runs_path, outcome.run);
+  for (const std::string& path : outcome.changed) line += " " + printable(path);
+  return line;
+}
+
 FixReport fix_report(const FixOutcome& outcome) {
   return {outcome.run, std::string(to_string(outcome.state)), outcome.changed, outcome.message, {}};
 }
@@ -71,7 +86,7 @@ std::string notice(const Guest& guest) {
 }
 
 Reply check(const Guest& guest, const Options& options, const Surface& surface) {
-  const Examined examined = examine(guest, options);
+  const Examined examined = examine(guest, options, surface);
   Reply reply = render(examined.facts, report_of(examined, options), options, surface);
   reply.err = notice(guest);
   return reply;
@@ -96,14 +111,23 @@ std::vector<std::string> remaining_reasons(const std::set<std::string>& asked,
   return reasons;
 }
 
+std::vector<std::string> lines_of(std::string_view text) {
+  const std::vector<std::string_view> lines = split_lines(text);
+  return {lines.begin(), lines.end()};
+}
+
+ShownEdits shown_edits(const Options& options) {
+  if (!options.diff) return ShownEdits::none;
+  return options.json ? ShownEdits::edited_lines : ShownEdits::with_context;
+}
+
 /// The plan on stdout; with --json the report with the plan in it.
 Reply show_plan(const Examined& examined, const std::vector<Step>& plan, const Options& options,
                 const Surface& surface) {
   Report report = report_of(examined, options);
-  const std::string text = describe_plan(plan, options.diff);
+  const std::string text = describe_plan(plan, shown_edits(options));
   if (options.json) {
-    report.fix = FixReport{"", "nothing-to-do", {}, "", {}};
-    for (const std::string_view line : split_lines(text)) report.fix->plan.emplace_back(line);
+    report.fix = FixReport{"", "nothing-to-do", {}, "", lines_of(text)};
     return render(examined.facts, report, options, surface);
   }
   return {report.exit_code, plan.empty() ? "nothing to do\n" : text, ""};
@@ -117,6 +141,10 @@ Reply refuse(const Examined& examined, const std::string& why, const Options& op
   return render(examined.facts, report, options, surface);
 }
 
+bool stays_hostonly(const Facts& facts) {
+  return facts.dracut && facts.dracut->hostonly();
+}
+
 Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
   if (!options.dry_run) {
     const TransactionPorts ports =
@@ -124,8 +152,9 @@ Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
     const FixOutcome recovered = recover(guest, ports);
     if (recovered.exit_code != 0) return {recovered.exit_code, "", complaint(recovered.message)};
   }
-  Examined examined = examine(guest, options);
-  const Result<std::vector<Step>> plan = plan_fixes(examined.facts, examined.findings);
+  Examined examined = examine(guest, options, surface);
+  const Result<std::vector<Step>> plan =
+      plan_fixes(examined.facts, examined.findings, options.keep_hostonly);
   if (!plan) return refuse(examined, plan.error().message(), options, surface);
   if (options.dry_run) {
     Reply reply = show_plan(examined, *plan, options, surface);
@@ -137,24 +166,37 @@ Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
   Examined fresh;
   bool checked_again = false;
   const auto recheck = [&] {
-    fresh = examine(guest, options);
+    fresh = examine(guest, options, surface);
     checked_again = true;
     return remaining_reasons(asked, fresh.findings);
   };
   TransactionPorts ports =
       real_ports(guest, &examined.facts, recheck, surface.progress, surface.stop);
   ports.build_timeout = options.time_limit;
+  ports.jobs = options.jobs;
+  ports.keep_runs = options.keep;
+  if (asked.contains("dracut.hostonly") && !options.keep_hostonly)
+    ports.smaller_images =
+        "use --fix --keep-hostonly, which forces nvme into host-only images instead of building "
+        "larger ones for any hardware, and gives up every other controller";
   const FixOutcome outcome = apply(guest, *plan, ports);
 
   const bool as_fixed = outcome.state == FixOutcome::State::applied && checked_again;
   const Examined& shown = as_fixed ? fresh : examined;
   Report report = report_of(shown, options);
   report.fix = fix_report(outcome);
-  if (options.diff && !plan->empty()) report.fix->message += "\n" + describe_plan(*plan, true);
+  if (options.diff) report.fix->plan = lines_of(describe_plan(*plan, shown_edits(options)));
+  if (options.keep_hostonly && as_fixed && stays_hostonly(fresh.facts))
+    report.fix->message +=
+        "\n--keep-hostonly: images hold nvme, virtio_blk and what this very hardware needs. Given "
+        "up is every other controller: they do not boot from SCSI, SATA or another hypervisor's "
+        "disk.";
   if (outcome.exit_code != 0) report.exit_code = outcome.exit_code;
   if (as_fixed && report.verdict != Verdict::ready)
     report.fix->message += "\nWhat was asked for is mended; what the report still names is not.";
-  return render(shown.facts, report, options, surface);
+  Reply reply = render(shown.facts, report, options, surface);
+  reply.log = log_line(guest, "--fix", outcome);
+  return reply;
 }
 
 bool root_is_on_nvme(const Facts& facts) {
@@ -170,7 +212,7 @@ Reply put_back(const Guest& guest, const Options& options, const Surface& surfac
   const TransactionPorts ports =
       real_ports(guest, nullptr, nullptr, surface.progress, surface.stop);
   FixOutcome outcome = undo(guest, options.run, ports, options.force ? Force::yes : Force::no);
-  const Examined examined = examine(guest, options);
+  const Examined examined = examine(guest, options, surface);
   if (!outcome.changed.empty() && root_is_on_nvme(examined.facts))
     outcome.message +=
         "\nThis guest's disk is NVMe now, and what was put back is for the old controller: change "
@@ -178,7 +220,9 @@ Reply put_back(const Guest& guest, const Options& options, const Surface& surfac
   Report report = report_of(examined, options);
   report.fix = fix_report(outcome);
   report.exit_code = outcome.exit_code;
-  return render(examined.facts, report, options, surface);
+  Reply reply = render(examined.facts, report, options, surface);
+  reply.log = log_line(guest, "--undo", outcome);
+  return reply;
 }
 
 Json run_json(const RunInfo& run) {
@@ -214,7 +258,7 @@ Reply runs(const Guest& guest, const Options& options) {
 
 Reply verify(const Guest& guest, const Options& options, const Surface& surface) {
   Examined examined;
-  examined.facts = collect_facts(guest);
+  examined.facts = collect_facts(guest, surface.progress);
   examined.facts.running = collect_running(guest);
   examined.findings = run_checks(after_switch_checks(), examined.facts, options.selection);
   Report report = report_of(examined, options);

@@ -15,6 +15,8 @@ namespace preflight {
 namespace {
 
 constexpr int usage_error = 2;
+constexpr int most_jobs = 64;
+constexpr int most_kept_runs = 1000;
 constexpr int longest_time_limit = 24 * 60 * 60;  // seconds
 
 constexpr const char* description =
@@ -77,9 +79,27 @@ void add_modes(CLI::App& app, Options& options, bool& check, bool& fix, bool& ru
       "--verify", [&options] { options.mode = Mode::verify; },
       "after the switch: what was promised is what happened");
   exclude_each_other({check_flag, fix_flag, undo, runs_flag, explain, measure, verify});
+  auto* kernel = app.add_option("--kernel", options.kernel,
+                                "with --check: judge the entries of this kernel, as if they were "
+                                "the default");
+  kernel->type_name("VERSION");
+  for (CLI::Option* mode : {fix_flag, undo, runs_flag, explain, measure, verify})
+    kernel->excludes(mode);
   app.add_flag("--dry-run", options.dry_run, "with --fix: say what would be done, do nothing")
       ->needs(fix_flag);
   app.add_flag("--diff", options.diff, "with --fix: show the edits as a diff")->needs(fix_flag);
+  app.add_flag(
+         "--keep-hostonly", options.keep_hostonly,
+         "with --fix: leave host-only images host-only and force nvme into them: smaller, but "
+         "they boot from no controller but NVMe and virtio-blk")
+      ->needs(fix_flag);
+  app.add_option(
+         "--keep", options.keep,
+         "with --fix: of how many runs to keep the backups (5); older ones go when this run "
+         "has ended well")
+      ->type_name("N")
+      ->check(CLI::Range(1, most_kept_runs).description(""))
+      ->needs(fix_flag);
   app.add_flag("--force", options.force,
                "with --undo: put back files that somebody changed since as well (what is there now "
                "is kept in the run's folder)")
@@ -99,6 +119,10 @@ void add_common(CLI::App& app, Options& options) {
   app.add_option("--lsblk", options.lsblk_file,
                  "the guest's block devices, as `lsblk --json --bytes --output-all` printed them")
       ->type_name("FILE");
+  app.add_option("--jobs", options.jobs,
+                 "how many images --fix builds at a time (one for each core, as memory allows)")
+      ->type_name("N")
+      ->check(CLI::Range(1, most_jobs).description(""));
   app.add_flag("--json", options.json, "report as JSON (schema nvme-preflight/report/1)");
   app.add_option("--only", options.selection.only, "run only these checks")
       ->type_name("ID,..")

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <variant>
@@ -19,12 +20,16 @@ struct Options {
   std::optional<std::string> lsblk_file;
   std::optional<std::string> run;      // of --undo; the newest when not given
   std::optional<std::string> explain;  // the check of --explain; all when not given
+  std::optional<std::string> kernel;   // whose entries are judged as if they were the default
   std::string directory = "/var/lib";  // of --measure
   Selection selection;
   bool dry_run = false;
   bool diff = false;
-  bool force = false;                        // of --undo
+  bool force = false;  // of --undo
+  bool keep_hostonly = false;
+  std::size_t keep = 5;                      // runs whose backups stay
   std::chrono::seconds time_limit{15 * 60};  // for each image that dracut builds
+  std::size_t jobs = 0;  // images that --fix builds at a time; 0: by the machine
   bool json = false;
   bool strict = false;
   bool quiet = false;

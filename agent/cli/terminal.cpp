@@ -23,12 +23,22 @@ int columns(const winsize& size) {
   return size.ws_col > 0 ? size.ws_col : width_of_a_file;
 }
 
+winsize size_of(int terminal) {
+  winsize size{};
+  if (::ioctl(terminal, TIOCGWINSZ, &size) != 0) size = {};
+  return size;
+}
+
+/// One that erases and colours, as every terminal but the "dumb" one does.
+bool is_capable(int fd) {
+  const char* term = std::getenv("TERM");
+  return ::isatty(fd) == 1 && (!term || std::string_view(term) != "dumb");
+}
+
 bool wants_color(const std::string& choice) {
   if (choice != "auto") return choice == "always";
   const char* no_color = std::getenv("NO_COLOR");
-  const char* term = std::getenv("TERM");
-  return ::isatty(STDOUT_FILENO) == 1 && (!no_color || *no_color == '\0') &&
-         (!term || std::string_view(term) != "dumb");
+  return is_capable(STDOUT_FILENO) && (!no_color || *no_color == '\0');
 }
 
 }  // namespace
@@ -36,13 +46,16 @@ bool wants_color(const std::string& choice) {
 TextStyle style_for_stdout(const Options& options) {
   TextStyle style;
   style.color = wants_color(options.color);
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) size = {};
+  const winsize size = size_of(STDOUT_FILENO);
   style.width = std::clamp(columns(size), narrowest, widest);
   style.height = size.ws_row;
   style.quiet = options.quiet;
   style.verbose = options.verbose;
   return style;
+}
+
+ProgressStyle progress_style_for_stderr(const Options& options) {
+  return {is_capable(STDERR_FILENO), columns(size_of(STDERR_FILENO)), options.verbose};
 }
 
 }  // namespace preflight

@@ -9,6 +9,7 @@
 
 #include "agent/formats/image.h"
 #include "agent/guest/guest.h"
+#include "agent/progress.h"
 #include "agent/result.h"
 
 namespace preflight {
@@ -54,7 +55,8 @@ Result<BootMenu> collect_boot_menu(const Guest& guest, const Result<std::string>
 
 /// One initramfs as GRUB hands it to the kernel: the entry's initrd files, one behind the other.
 using Images = std::map<std::string, Result<Image>>;
-Images collect_images(const Guest& guest, const Result<BootMenu>& menu);
+Images collect_images(const Guest& guest, const Result<BootMenu>& menu,
+                      const ProgressSink& progress = {});
 
 /// Reads one image of the guest with the contents the checks want.
 Result<Image> read_guest_image(const Root& root, const std::vector<std::string>& paths,

@@ -3,7 +3,7 @@
 
 namespace preflight {
 
-Facts collect_facts(const Guest& guest) {
+Facts collect_facts(const Guest& guest, const ProgressSink& progress) {
   Facts facts;
   facts.root = guest.path;
   facts.live = guest.live;
@@ -13,7 +13,7 @@ Facts collect_facts(const Guest& guest) {
   facts.kernels = collect_kernels(guest);
   facts.boot = collect_boot_menu(guest, facts.machine_id);
   facts.command_lines = collect_command_lines(guest, facts.boot);
-  facts.images = collect_images(guest, facts.boot);
+  facts.images = collect_images(guest, facts.boot, progress);
   facts.dracut = collect_dracut(guest);
   facts.modprobe = collect_modprobe(guest);
   facts.lvm = collect_lvm(guest, facts.release);

@@ -16,6 +16,7 @@
 #include "agent/facts/storage.h"
 #include "agent/facts/surroundings.h"
 #include "agent/facts/tables.h"
+#include "agent/progress.h"
 
 namespace preflight {
 
@@ -39,6 +40,7 @@ struct Facts {
   Running running;  // with --verify alone
 };
 
-Facts collect_facts(const Guest& guest);
+/// `progress` hears of the images, which take longest.
+Facts collect_facts(const Guest& guest, const ProgressSink& progress = {});
 
 }  // namespace preflight

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
+#include <utility>
 
 #include "agent/facts/boot.h"
 
@@ -89,13 +91,19 @@ Result<Image> read_guest_image(const Root& root, const std::vector<std::string>&
       limits);
 }
 
-Images collect_images(const Guest& guest, const Result<BootMenu>& menu) {
+Images collect_images(const Guest& guest, const Result<BootMenu>& menu,
+                      const ProgressSink& progress) {
   Images images;
   if (!menu) return images;
+  std::set<std::string> keys;
+  for (const BootEntry& entry : menu->entries)
+    if (std::string key = entry.image_key(); !key.empty()) keys.insert(std::move(key));
   std::uint64_t taken = 0;
   const auto collect = [&](const BootEntry& entry) {
     const std::string key = entry.image_key();
     if (key.empty() || images.contains(key)) return;
+    const Underway reading(
+        progress, fmt::format("reading {} ({} of {})", key, images.size() + 1, keys.size()), false);
     const auto image =
         images.emplace(key, read_guest_image(guest.root, entry.initrds, limits_beside(taken)))
             .first;

@@ -162,16 +162,22 @@ bool names_virtio_disk(std::string_view line, std::size_t at) {
   return pattern || (end != 0 && end != std::string_view::npos && !is_word(after[end]));
 }
 
-bool names_controller(std::string_view line) {
-  if (line.find("/by-id/virtio-") != std::string_view::npos ||
-      line.find("/dev/disk/by-path/") != std::string_view::npos ||
-      line.find("x2did-virtio") != std::string_view::npos)
-    return true;
+/// Where in the line a disk of the controller is named.
+std::optional<std::size_t> name_of_controller(std::string_view line) {
+  for (const char* part : {"/by-id/virtio-", "/dev/disk/by-path/", "x2did-virtio"})
+    if (const std::size_t at = line.find(part); at != std::string_view::npos) return at;
   for (std::size_t at = line.find("vd"); at != std::string_view::npos;
        at = line.find("vd", at + 1)) {
-    if (names_virtio_disk(line, at)) return true;
+    if (names_virtio_disk(line, at)) return at;
   }
-  return false;
+  return std::nullopt;
+}
+
+std::string_view word_around(std::string_view line, std::size_t at) {
+  constexpr std::string_view ends = " \t=,;";
+  const std::size_t before = line.find_last_of(ends, at);
+  const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
+  return line.substr(begin, line.find_first_of(ends, at) - begin);
 }
 
 }  // namespace
@@ -187,8 +193,8 @@ std::vector<NameHit> find_controller_names(const std::string& path, std::string_
     ++number;
     const std::string_view content = trim(line);
     if (content.empty() || content.front() == '#' || content.front() == ';') continue;
-    if (names_controller(content))
-      hits.push_back({path, number, std::string(content.substr(0, shown))});
+    if (const auto at = name_of_controller(content))
+      hits.push_back({path, number, std::string(word_around(content, *at).substr(0, shown))});
   }
   return hits;
 }

@@ -35,7 +35,7 @@ struct Multipath {
 struct NameHit {
   std::string path;
   int line = 0;
-  std::string text;  // the line, cut to 200 bytes
+  std::string name;  // that word, cut to 200 bytes; the rest of the line is nobody's business
 };
 
 struct Surroundings {

@@ -15,8 +15,6 @@ namespace preflight {
 
 namespace {
 
-constexpr std::size_t context = 3;
-
 // The trace of the search takes edits^2 numbers: 32 MB at this cap.
 constexpr int edit_cap = 2000;
 
@@ -122,8 +120,20 @@ class Search {
   std::vector<std::vector<int>> rows_;
 };
 
+/// Where the lines are as many, each is compared with that in its place.
 Script replace_all(const Lines& a, const Lines& b) {
   Script script;
+  if (a.size() == b.size()) {
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (a[i] == b[i]) {
+        script.push_back({Kind::same, i, i});
+        continue;
+      }
+      script.push_back({Kind::removed, i, i});
+      script.push_back({Kind::added, i + 1, i});
+    }
+    return script;
+  }
   for (std::size_t i = 0; i < a.size(); ++i) script.push_back({Kind::removed, i, 0});
   for (std::size_t i = 0; i < b.size(); ++i) script.push_back({Kind::added, a.size(), i});
   return script;
@@ -187,7 +197,7 @@ void append_hunk(std::string& out, const Script& script, std::size_t begin, std:
 }  // namespace
 
 std::string unified_diff(std::string_view before_name, std::string_view before,
-                         std::string_view after_name, std::string_view after) {
+                         std::string_view after_name, std::string_view after, std::size_t context) {
   if (before == after) return {};
   const Lines a = lines_with_ends(before);
   const Lines b = lines_with_ends(after);

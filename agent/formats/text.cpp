@@ -106,6 +106,10 @@ std::vector<std::string_view> split_at(std::string_view text, char separator) {
   return pieces;
 }
 
+std::string megabytes(std::uint64_t bytes) {
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
 std::string_view trim(std::string_view text) {
   const std::size_t start = text.find_first_not_of(blanks);
   if (start == std::string_view::npos) return {};

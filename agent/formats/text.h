@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,5 +22,8 @@ std::vector<std::string_view> split_words(std::string_view text);
 std::vector<std::string_view> split_at(std::string_view text, char separator);
 
 std::string_view trim(std::string_view text);
+
+/// "30.1 MB", of 10^6 bytes each.
+std::string megabytes(std::uint64_t bytes);
 
 }  // namespace preflight

@@ -5,17 +5,18 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <thread>
 #include <utility>
 
-#include "agent/guest/descendants.h"
 #include "agent/guest/fd.h"
 
 namespace preflight {
@@ -73,6 +74,15 @@ int enter_namespace(int root, bool live, const std::vector<Overlay>& overlays) {
   return show_overlays(overlays);
 }
 
+/// ioprio_set(2) has no wrapper; the values are linux/ioprio.h's. The last of the best-effort
+/// class: the guest's own work goes first, and an idle class could starve under it. A kernel
+/// without I/O priorities runs the program all the same.
+void yield_the_disk() {
+  constexpr int process = 1;                          // IOPRIO_WHO_PROCESS
+  constexpr int last_of_best_effort = (2 << 13) | 7;  // IOPRIO_CLASS_BE
+  ::syscall(SYS_ioprio_set, process, 0, last_of_best_effort);
+}
+
 /// Lives beside the program as the leader of its process group, holding nothing but the reading end
 /// of a pipe. The pipe closes when the tool stops it or dies: then the whole group dies.
 [[noreturn]] void watch(pid_t program, int control) {
@@ -95,11 +105,11 @@ int split_off_watcher(int control) {
   return 0;
 }
 
-/// Closes the pipe once `*stop` is true. run() blocks meanwhile, hence the thread.
+/// Closes the pipe once a stop is asked for. run() blocks meanwhile, hence the thread.
 class StopWatch {
  public:
-  StopWatch(Fd pipe, const std::atomic<bool>* stop) : pipe_(std::move(pipe)) {
-    if (stop) thread_ = std::thread([this, stop] { wait(*stop); });
+  StopWatch(Fd pipe, const StopAsked& stop_asked) : pipe_(std::move(pipe)) {
+    if (stop_asked) thread_ = std::thread([this, &stop_asked] { wait(stop_asked); });
   }
   StopWatch(const StopWatch&) = delete;
   StopWatch& operator=(const StopWatch&) = delete;
@@ -109,9 +119,9 @@ class StopWatch {
   }
 
  private:
-  void wait(const std::atomic<bool>& stop) {
-    while (!done_ && !stop) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    if (stop) pipe_ = Fd();
+  void wait(const StopAsked& stop_asked) {
+    while (!done_ && !stop_asked()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (stop_asked()) pipe_ = Fd();
   }
 
   Fd pipe_;
@@ -133,15 +143,15 @@ Result<void> has_system_trees(const Root& root) {
 
 Result<CommandOutput> run_in_guest(const Guest& guest, Command command,
                                    const std::vector<Overlay>& overlays,
-                                   const std::atomic<bool>* stop) {
+                                   const StopAsked& stop_asked) {
   if (!guest.live)
     if (auto done = has_system_trees(guest.root); !done) return tl::unexpected(done.error());
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno(errno, "", "make a pipe");
   const Fd reading(ends[0]);
-  const Descendants descendants;
-  const StopWatch stop_watch(Fd(ends[1]), stop);
+  const StopWatch stop_watch(Fd(ends[1]), stop_asked);
   command.in_child = [root = guest.root.fd(), live = guest.live, control = ends[0], &overlays] {
+    yield_the_disk();
     const int error = enter_namespace(root, live, overlays);
     return error != 0 ? error : split_off_watcher(control);
   };

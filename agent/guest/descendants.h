@@ -10,7 +10,8 @@ namespace preflight {
 /// While it lives, whatever a program of the guest leaves behind becomes a child of this process,
 /// even what has left the program's process group (setsid(1), a daemon): PR_SET_CHILD_SUBREAPER of
 /// prctl(2). When it ends all of them are killed, and they are gone when the destructor returns.
-/// Children from before are left alone. Needs /proc; without it nothing is found.
+/// Children from before are left alone. One at a time: its end is the end of every program that was
+/// begun since. Needs /proc; without it nothing is found.
 class Descendants {
  public:
   Descendants();

@@ -19,6 +19,8 @@
 #include <memory>
 #include <utility>
 
+#include "agent/guest/settle.h"
+
 namespace preflight {
 
 namespace {
@@ -302,12 +304,22 @@ std::string temporary_name(std::string_view name) {
   return fmt::format(".{}.nvme-preflight-new", name);
 }
 
+Result<void> settle_for_boot_loader(const At& file) {
+  if (!file.path.starts_with("/boot/") && !file.path.starts_with("/efi/")) return {};
+  return settle(file.directory, file.path);
+}
+
 Result<void> replace_file(const At& file, const ByteSource& content, const Attributes& attributes,
                           Bytes kind, const std::function<Result<void>()>& last_look) {
   const At beside{file.directory, temporary_name(file.name), file.path + " (new)"};
   // One that a killed run left: the journal says it is ours.
   if (auto removed = remove_file(beside); !removed) return tl::unexpected(removed.error());
+  // Held until the new name has settled: the boot loader may still be led to the old file's blocks,
+  // which must not be given to another one.
+  const Fd old(::openat(file.directory, file.name.c_str(),
+                        O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   Result<void> done = fill(beside, content, attributes, kind);
+  if (done) done = settle_for_boot_loader(file);
   if (done && last_look) done = last_look();
   if (done &&
       ::renameat(file.directory, beside.name.c_str(), file.directory, file.name.c_str()) != 0)
@@ -316,7 +328,8 @@ Result<void> replace_file(const At& file, const ByteSource& content, const Attri
     ::unlinkat(file.directory, beside.name.c_str(), 0);
     return done;
   }
-  return sync_directory(file.directory, file.path);
+  done = sync_directory(file.directory, file.path);
+  return done ? settle_for_boot_loader(file) : done;
 }
 
 Result<void> create_file(const At& file, const ByteSource& content) {

@@ -84,8 +84,13 @@ std::string temporary_name(std::string_view name);
 /// `file` and syncs the directory. On an error before the rename `file` is untouched and the
 /// temporary file is removed.
 /// `last_look` is asked just before the rename: writing a large file takes a while.
+/// Below /boot both the new file and the rename are settled (settle.h): a boot loader too finds the
+/// old file or the new one at any instant.
 Result<void> replace_file(const At& file, const ByteSource& content, const Attributes& attributes,
                           Bytes kind, const std::function<Result<void>()>& last_look = nullptr);
+
+/// Settles (settle.h) the file system of a file that a boot loader reads, one below /boot.
+Result<void> settle_for_boot_loader(const At& file);
 
 /// Creates a file of the tool's own (mode 0600), synced, its directory synced. Error if it exists.
 Result<void> create_file(const At& file, const ByteSource& content);

@@ -18,7 +18,7 @@ struct FixReport {
   std::string state;  // applied, undone, refused, nothing-to-do
   std::vector<std::string> changed;
   std::string message;            // for a person; why it was refused or undone
-  std::vector<std::string> plan;  // --dry-run: what would be done, line by line
+  std::vector<std::string> plan;  // --dry-run, --diff: what is or would be done, line by line
 };
 
 struct Report {

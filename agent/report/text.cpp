@@ -97,19 +97,6 @@ std::string finding_text(const Finding& finding, const TextStyle& style) {
   return out;
 }
 
-int columns_of(std::string_view text) {
-  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;  // no continuation byte of UTF-8
-  }));
-}
-
-std::string cut(std::string text, int width) {
-  if (columns_of(text) <= width) return text;
-  while (columns_of(text) > width - 3) text.pop_back();
-  while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.pop_back();
-  return text + "...";
-}
-
 /// A finding for a small screen: what, where, and what was seen, in two lines where they fit.
 std::string short_finding(const Finding& finding, const TextStyle& style) {
   const std::string first = label(style, finding.status) + paint(style, finding.check, "1") + "  ";
@@ -225,7 +212,7 @@ std::string not_ready_text(const Report& report, const TextStyle& style) {
                                                       with_warnings(report));
   const std::string fixable = blocking(report, true);
   const std::string by_hand = blocking(report, false);
-  if (!fixable.empty()) out += row("--fix mends", fixable);
+  if (!fixable.empty()) out += row(report.fix ? "not mended" : "--fix mends", fixable);
   if (!by_hand.empty()) out += row("by hand", by_hand);
   if (!fixable.empty() && !report.fix)
     out += row("now run", "nvme-preflight --fix   (to look first: --fix --dry-run --diff)");
@@ -273,7 +260,11 @@ std::string verdict_text(const Report& report, const TextStyle& style) {
 std::string fix_text(const FixReport& fix, const TextStyle& style) {
   std::string out = fix.run.empty() ? fmt::format("Fix: {}\n", fix.state)
                                     : fmt::format("Run {}: {}\n", printable(fix.run), fix.state);
-  for (const std::string_view line : split_lines(fix.message)) out += "  " + printable(line) + "\n";
+  for (const std::string_view line : split_lines(fix.message)) {
+    const bool quoted = line.starts_with(' ');  // what a program said
+    out += quoted ? "  " + printable(line) + "\n" : wrap(printable(line), 2, style.width);
+  }
+  for (const std::string& line : fix.plan) out += "  " + printable(line) + "\n";
   for (const std::string& path : fix.changed) out += fmt::format("  {}\n", printable(path));
   if (fix.state == "applied")
     out += wrap(fmt::format("To put everything back: nvme-preflight --undo {}", printable(fix.run)),

@@ -7,21 +7,12 @@
 
 namespace preflight {
 
-namespace {
-
-long columns(std::string_view word) {
-  return std::count_if(word.begin(), word.end(),
-                       [](char c) { return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u; });
-}
-
-}  // namespace
-
 std::string wrap(std::string_view text, int indent, int width) {
   const std::string margin(static_cast<std::size_t>(indent), ' ');
   std::string out;
-  long used = 0;
+  int used = 0;
   for (const std::string_view word : split_words(text)) {
-    const long length = columns(word);
+    const int length = columns_of(word);
     if (used > 0 && indent + used + 1 + length > width) {
       out += '\n';
       used = 0;
@@ -31,6 +22,19 @@ std::string wrap(std::string_view text, int indent, int width) {
     used += length + (used > 0 ? 1 : 0);
   }
   return out + "\n";
+}
+
+int columns_of(std::string_view text) {
+  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;  // no continuation byte of UTF-8
+  }));
+}
+
+std::string cut(std::string text, int width) {
+  if (columns_of(text) <= width) return text;
+  while (columns_of(text) > width - 3) text.pop_back();
+  while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.pop_back();
+  return text + "...";
 }
 
 }  // namespace preflight

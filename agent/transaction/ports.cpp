@@ -11,11 +11,11 @@ namespace preflight {
 
 TransactionPorts real_ports(const Guest& guest, const Facts* facts,
                             std::function<std::vector<std::string>()> recheck,
-                            std::function<void(std::string_view)> progress,
-                            const std::atomic<bool>* stop) {
+                            ProgressSink progress, const std::atomic<bool>* stop) {
   TransactionPorts ports;
-  ports.run_dracut = [&guest, stop](const Command& command, const std::vector<Overlay>& overlays) {
-    return run_in_guest(guest, command, overlays, stop);
+  ports.run_dracut = [&guest](const Command& command, const std::vector<Overlay>& overlays,
+                              const StopAsked& stop_asked) {
+    return run_in_guest(guest, command, overlays, stop_asked);
   };
   ports.read_image = [&guest](const std::string& path) {
     return read_guest_image(guest.root, {path});

@@ -235,18 +235,16 @@ class SpaceCheck {
   }
 
  private:
-  static std::string megabytes(std::uint64_t bytes) {
-    return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+  Result<void> judge(const Need& need) const {
+    if (need.space.free_inodes && *need.space.free_inodes < need.files)
+      return no_room(need, fmt::format("has {} free inodes, {} are needed", *need.space.free_inodes,
+                                       need.files));
+    if (need.kept + need.peak > need.space.free_bytes) return no_room(need, what_is_needed(need));
+    return {};
   }
 
-  Result<void> judge(const Need& need) const {
-    const std::uint64_t wanted = need.kept + need.peak;
-    if (need.space.free_inodes && *need.space.free_inodes < need.files)
-      return fail(ErrorKind::io, need.path,
-                  fmt::format("its file system has {} free inodes, {} are needed",
-                              *need.space.free_inodes, need.files));
-    if (wanted <= need.space.free_bytes) return {};
-    std::string what = fmt::format("{} has {} free", need.path, megabytes(need.space.free_bytes));
+  std::string what_is_needed(const Need& need) const {
+    std::string what = fmt::format("has {} free", megabytes(need.space.free_bytes));
     if (need.largest_new > 0)
       what += fmt::format("; {} {}, and it must lie beside the old one until it is in place",
                           built_ ? "the new image is"
@@ -254,11 +252,17 @@ class SpaceCheck {
                           megabytes(need.largest_new));
     if (need.kept > 0)
       what += fmt::format("; {} are needed there for backups and new images", megabytes(need.kept));
-    what += fmt::format(
-        " ({} in all). Make room, for instance by removing an old kernel (dnf remove "
-        "kernel-core-<its version>), and run --fix again",
-        megabytes(wanted));
-    return fail(ErrorKind::io, "", what);
+    return what + fmt::format(" ({} in all)", megabytes(need.kept + need.peak));
+  }
+
+  Result<void> no_room(const Need& need, const std::string& what) const {
+    std::string text = fmt::format(
+        "{} {}. Make room, for instance by removing an old kernel (dnf remove kernel-core-<its "
+        "version>), and run --fix again",
+        need.path, what);
+    if (need.largest_new > 0 && !ports_.smaller_images.empty())
+      text += "; or " + ports_.smaller_images;
+    return fail(ErrorKind::io, "", text);
   }
 
   const TransactionPorts& ports_;

@@ -5,11 +5,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "agent/formats/text.h"
+#include "agent/guest/descendants.h"
+#include "agent/parallel.h"
 
 namespace preflight {
 
@@ -18,6 +21,10 @@ namespace {
 constexpr const char* confdir_path = "/etc/dracut.conf.d";
 constexpr const char* lvm_devices_path = "/etc/lvm/devices";
 constexpr std::size_t quoted_lines = 15;
+
+// A compressor at its highest level (zstd -19 of 140 MB on two threads: 300 MB), dracut's shells
+// and what their files take of the page cache.
+constexpr std::size_t memory_of_a_build = std::size_t{512} << 20;
 
 std::string name_of(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
@@ -71,11 +78,16 @@ struct View {
   std::vector<Overlay> overlays;
 };
 
+/// One image as dracut left it.
+struct Attempt {
+  Result<StagedImage> image = fail(ErrorKind::io, "", "dracut was stopped");
+  std::string log;  // what dracut said; "" when it never ran
+};
+
 class Stage {
  public:
-  Stage(const Guest& guest, const Plan& plan, const Folder& run, Folder staging,
-        const TransactionPorts& ports)
-      : guest_(guest), plan_(plan), run_(run), staging_(std::move(staging)), ports_(ports) {}
+  Stage(const Guest& guest, const Plan& plan, Folder staging, const TransactionPorts& ports)
+      : guest_(guest), plan_(plan), staging_(std::move(staging)), ports_(ports) {}
 
   Result<void> prepare_view() {
     const auto in_confdir = [](const Target& edit) { return is_in(edit.asked, confdir_path); };
@@ -89,34 +101,33 @@ class Stage {
     return stage_lvm_devices();
   }
 
-  Result<StagedImage> build(std::size_t index) {
+  /// May be called for several images at a time.
+  Attempt build(std::size_t index, const StopAsked& stop_asked) const {
     const Target& target = plan_.images[index];
+    Attempt attempt;
     StagedImage image;
     image.name = fmt::format("image-{}.img", index);
     image.path = staging_.path + '/' + image.name;
     Result<Folder> tmpdir = make_folder(guest_.root, staging_, fmt::format("tmp-{}", index));
-    if (!tmpdir) return tl::unexpected(tmpdir.error());
-    Command command;
-    command.argv =
-        dracut_command(plan_.dracut, *target.build, view_.confdir, tmpdir->path, image.path);
-    command.environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "HOME=/root"};
-    command.timeout = ports_.build_timeout;
-    command.keep = Keep::end;
-    Result<CommandOutput> output = ports_.run_dracut(command, view_.overlays);
-    if (!output) return tl::unexpected(output.error());
-    const std::string log = log_of(command, *output);
-    const At log_file = run_ / dracut_log_name(index);
-    if (auto done = judge(target, image, *output); !done) {
-      // Whatever filled the disk goes first, so that there is room for the log.
-      (void)remove_tree(run_ / staging_name);
-      return failure(target, done.error(), log,
-                     stopped() ? Result<void>() : create_file(log_file, bytes_of(log)));
+    if (!tmpdir) {
+      attempt.image = tl::unexpected(tmpdir.error());
+      return attempt;
     }
-    if (auto done = create_file(log_file, bytes_of(log)); !done)
-      return tl::unexpected(done.error());
-    if (auto done = remove_tree(staging_ / name_of(tmpdir->path)); !done)
-      return tl::unexpected(done.error());
-    return image;
+    const Command command = command_for(target, tmpdir->path, image.path);
+    Result<CommandOutput> output = ports_.run_dracut(command, view_.overlays, stop_asked);
+    if (!output) {
+      attempt.image = tl::unexpected(output.error());
+      return attempt;
+    }
+    attempt.log = log_of(command, *output);
+    Result<void> done = stop_asked() ? fail(ErrorKind::io, "", "dracut was stopped")
+                                     : judge(target, image, *output);
+    if (done) done = remove_tree(staging_ / name_of(tmpdir->path));
+    if (done)
+      attempt.image = std::move(image);
+    else
+      attempt.image = tl::unexpected(done.error());
+    return attempt;
   }
 
  private:
@@ -166,8 +177,17 @@ class Stage {
     return {};
   }
 
-  Result<void> judge(const Target& target, StagedImage& image, const CommandOutput& output) {
-    if (stopped()) return fail(ErrorKind::io, "", "dracut was stopped");
+  Command command_for(const Target& target, const std::string& tmpdir,
+                      const std::string& image) const {
+    Command command;
+    command.argv = dracut_command(plan_.dracut, *target.build, view_.confdir, tmpdir, image);
+    command.environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "HOME=/root"};
+    command.timeout = ports_.build_timeout;
+    command.keep = Keep::end;
+    return command;
+  }
+
+  Result<void> judge(const Target& target, StagedImage& image, const CommandOutput& output) const {
     if (output.timed_out)
       return fail(ErrorKind::io, "",
                   fmt::format("dracut did not finish within {} seconds (--time-limit) and was "
@@ -194,15 +214,6 @@ class Stage {
     return {};
   }
 
-  bool stopped() const { return ports_.stop && *ports_.stop; }
-
-  tl::unexpected<Error> failure(const Target& target, const Error& why, const std::string& log,
-                                const Result<void>& kept) const {
-    std::string what = why.what + quote(log);
-    if (!kept) what += fmt::format("\nThe whole log could not be kept: {}", kept.error().what);
-    return fail(why.kind, target.path, what);
-  }
-
   static std::string log_of(const Command& command, const CommandOutput& output) {
     std::string log =
         fmt::format("$ {}\n", printable(fmt::format("{}", fmt::join(command.argv, " "))));
@@ -214,21 +225,73 @@ class Stage {
     return log;
   }
 
-  static std::string quote(const std::string& log) {
-    const std::vector<std::string_view> lines = split_lines(log);
-    const std::size_t first = lines.size() > quoted_lines ? lines.size() - quoted_lines : 0;
-    std::string out = "\nthe end of dracut's output:";
-    for (std::size_t i = first; i < lines.size(); ++i) out += fmt::format("\n  {}", lines[i]);
-    return out;
-  }
-
   const Guest& guest_;
   const Plan& plan_;
-  const Folder& run_;
   Folder staging_;
   const TransactionPorts& ports_;
   View view_;
 };
+
+/// The end of a log, for a message.
+std::string quote(const std::string& log) {
+  const std::vector<std::string_view> lines = split_lines(log);
+  const std::size_t first = lines.size() > quoted_lines ? lines.size() - quoted_lines : 0;
+  std::string out = "\nthe end of dracut's output:";
+  for (std::size_t i = first; i < lines.size(); ++i) out += fmt::format("\n  {}", lines[i]);
+  return out;
+}
+
+struct Attempts {
+  std::vector<Attempt> images;        // in the plan's order
+  std::optional<std::size_t> failed;  // the first one, which stopped the others
+};
+
+/// Builds side by side; the first that fails stops the others.
+Attempts build_all(const Stage& stage, const Plan& plan, const TransactionPorts& ports) {
+  Attempts attempts;
+  attempts.images.resize(plan.images.size());
+  const std::size_t count = attempts.images.size();
+  std::atomic<std::size_t> failed{count};
+  const StopAsked stop_asked = [&] { return failed < count || (ports.stop && *ports.stop); };
+  // The programs' leftovers are killed when the last of them has ended.
+  const Descendants descendants;
+  for_each_index(count, choose_jobs(ports.jobs, count, memory_of_a_build), [&](std::size_t i) {
+    if (stop_asked()) return;
+    Underway building(ports.progress,
+                      fmt::format("building {} ({} of {}) for kernel {}", plan.images[i].path,
+                                  i + 1, count, plan.images[i].build->kernel));
+    Attempt& attempt = attempts.images[i];
+    attempt = stage.build(i, stop_asked);
+    std::size_t none = count;
+    if (attempt.image)
+      building.result(megabytes(attempt.image->digest.size));
+    else
+      building.result(failed.compare_exchange_strong(none, i) ? "failed" : "stopped");
+  });
+  if (failed < count) attempts.failed = failed;
+  return attempts;
+}
+
+Result<void> keep_logs(const Folder& run, const Attempts& attempts) {
+  for (std::size_t i = 0; i < attempts.images.size(); ++i)
+    if (const std::string& log = attempts.images[i].log; !log.empty())
+      if (auto done = create_file(run / dracut_log_name(i), bytes_of(log)); !done) return done;
+  return {};
+}
+
+/// Whatever filled the disk goes first, so that there is room for the logs.
+Error failure(const Plan& plan, const Folder& run, const Attempts& attempts, bool stopped) {
+  (void)remove_tree(run / staging_name);
+  const Attempt& attempt = attempts.images[*attempts.failed];
+  Error why = attempt.image.error();
+  if (attempt.log.empty()) return why;
+  why.path = plan.images[*attempts.failed].path;
+  why.what += quote(attempt.log);
+  if (!stopped)
+    if (const auto kept = keep_logs(run, attempts); !kept)
+      why.what += fmt::format("\nThe whole log could not be kept: {}", kept.error().what);
+  return why;
+}
 
 }  // namespace
 
@@ -249,20 +312,25 @@ std::string dracut_log_name(std::size_t index) {
   return fmt::format("dracut-{}.log", index);
 }
 
+bool is_dracut_log(std::string_view name) {
+  return name.starts_with("dracut-") && name.ends_with(".log");
+}
+
 Result<std::vector<StagedImage>> build_images(const Guest& guest, const Plan& plan,
                                               const Folder& run, const TransactionPorts& ports) {
   std::vector<StagedImage> images;
   if (plan.images.empty()) return images;
   Result<Folder> staging = make_folder(guest.root, run, staging_name);
   if (!staging) return tl::unexpected(staging.error());
-  Stage stage(guest, plan, run, std::move(*staging), ports);
+  Stage stage(guest, plan, std::move(*staging), ports);
   if (auto done = stage.prepare_view(); !done) return tl::unexpected(done.error());
-  for (std::size_t i = 0; i < plan.images.size(); ++i) {
-    ports.progress(fmt::format("building {} ({} of {}) for kernel {}", plan.images[i].path, i + 1,
-                               plan.images.size(), plan.images[i].build->kernel));
-    Result<StagedImage> image = stage.build(i);
-    if (!image) return tl::unexpected(image.error());
-    images.push_back(std::move(*image));
+  Attempts attempts = build_all(stage, plan, ports);
+  const bool stopped = ports.stop && *ports.stop;
+  if (attempts.failed) return tl::unexpected(failure(plan, run, attempts, stopped));
+  if (auto done = keep_logs(run, attempts); !done) return tl::unexpected(done.error());
+  for (Attempt& attempt : attempts.images) {
+    if (!attempt.image) return tl::unexpected(attempt.image.error());
+    images.push_back(std::move(*attempt.image));
   }
   return images;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/guest/guest.h"
@@ -23,10 +24,11 @@ struct StagedImage {
 
 /// The log of dracut's work on the image with that number, in the run folder.
 std::string dracut_log_name(std::size_t index);
+bool is_dracut_log(std::string_view name);
 
-/// Builds and verifies the plan's images, in its order; the first that cannot be is the error,
-/// which quotes the end of dracut's output, the whole of it being in the run folder then. Nothing
-/// outside the run folder is changed, and staging is gone after an error.
+/// Builds and verifies the plan's images, several at a time; the first that cannot be stops the
+/// others and is the error, which quotes the end of dracut's output, the whole of it being in the
+/// run folder then. Nothing outside the run folder is changed, and staging is gone after an error.
 Result<std::vector<StagedImage>> build_images(const Guest& guest, const Plan& plan,
                                               const Folder& run, const TransactionPorts& ports);
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "agent/formats/text.h"
@@ -14,6 +15,7 @@
 #include "agent/transaction/prepare.h"
 #include "agent/transaction/restore.h"
 #include "agent/transaction/run_folder.h"
+#include "agent/transaction/run_log.h"
 #include "agent/transaction/staging.h"
 
 namespace preflight {
@@ -115,10 +117,17 @@ FixOutcome put_back(const Root& root, const Folder& folder, Journal& journal,
 /// Carries out one plan. Members are what exists from some phase on.
 class Run {
  public:
-  Run(const Guest& guest, const TransactionPorts& ports, Hold hold)
-      : guest_(guest), ports_(ports), hold_(std::move(hold)) {}
+  Run(const Guest& guest, TransactionPorts ports, Hold hold)
+      : guest_(guest), ports_(std::move(ports)), hold_(std::move(hold)) {}
 
   FixOutcome carry_out(const Plan& plan) {
+    FixOutcome outcome = work_through(plan);
+    if (log_) log_->say(fmt::format("{}: {}", to_string(outcome.state), outcome.message));
+    return outcome;
+  }
+
+ private:
+  FixOutcome work_through(const Plan& plan) {
     if (auto done = open_folder(); !done) return nothing_changed(done.error(), exit_refused);
     Result<std::vector<StagedImage>> images = build_images(guest_, plan, *folder_, ports_);
     if (!images) return not_built(images.error());
@@ -126,8 +135,7 @@ class Run {
       return nothing_changed(done.error(), exit_refused);
     if (auto done = begin_journal(); !done) return nothing_changed(done.error(), exit_put_back);
     if (auto done = change(plan, *images); !done) return give_up(done.error().message());
-    ports_.progress("checking again, from the beginning");
-    const std::vector<std::string> reasons = ports_.recheck();
+    const std::vector<std::string> reasons = recheck();
     if (!reasons.empty())
       return give_up("after the fix the guest would still not be ready:" + lines_of(reasons));
     if (auto done = go_on(); !done) return give_up(done.error().message());
@@ -137,7 +145,19 @@ class Run {
     return applied();
   }
 
- private:
+  /// Removes all but the newest runs of a kind; returns the removed. Kinds are counted apart, so
+  /// that failures push out no backup.
+  std::vector<std::string> prune(const std::function<bool(const RunInfo&)>& is_of_kind) const {
+    std::vector<std::string> removed;
+    const Result<std::vector<RunInfo>> runs = list_runs(guest_.root);
+    if (!runs) return removed;
+    std::size_t kept = 0;
+    for (auto run = runs->rbegin(); run != runs->rend(); ++run)
+      if (is_of_kind(*run) && ++kept > ports_.keep_runs && discard_run(guest_.root, run->run))
+        removed.push_back(run->run);
+    return removed;
+  }
+
   Result<void> go_on() const {
     if (ports_.stop && *ports_.stop) return fail(ErrorKind::io, "", "stopped by a signal");
     return {};
@@ -150,6 +170,9 @@ class Run {
     Result<Folder> folder = open_run(guest_.root, run_);
     if (!folder) return tl::unexpected(folder.error());
     folder_ = std::move(*folder);
+    log_.emplace(*folder_, ports_.now);
+    log_->say("nvme-preflight " PREFLIGHT_VERSION " --fix");
+    ports_.progress = log_->beside(ports_.progress);
     return {};
   }
 
@@ -265,7 +288,7 @@ class Run {
   }
 
   Result<void> install(const Target& target, const StagedImage& image, std::size_t file) {
-    ports_.progress(fmt::format("installing {}", target.path));
+    const Underway installing(ports_.progress, fmt::format("installing {}", target.path));
     if (auto done = check_unchanged(guest_.root, target); !done) return done;
     Result<Folder> staging = Folder::open(guest_.root, folder_->path + '/' + staging_name);
     if (!staging) return tl::unexpected(staging.error());
@@ -329,6 +352,11 @@ class Run {
     return {};
   }
 
+  std::vector<std::string> recheck() const {
+    const Underway checking(ports_.progress, "checking again, from the beginning");
+    return ports_.recheck();
+  }
+
   /// A package manager's dracut may have come between, with an image that the fresh check saw or
   /// did not see.
   Result<void> check_still_ours() const {
@@ -365,12 +393,14 @@ class Run {
   /// The run folder stays for what dracut said; the journal says that it changed nothing.
   FixOutcome not_built(const Error& error) {
     Result<std::vector<std::string>> names = guest_.root.list(folder_->path);
-    const bool has_log =
-        names && std::find(names->begin(), names->end(), dracut_log_name(0)) != names->end();
+    const bool has_log = names && std::any_of(names->begin(), names->end(), is_dracut_log);
     const bool stopped = ports_.stop && *ports_.stop;
     if (!has_log || stopped || !remove_tree(*folder_ / staging_name) || !begin_journal() ||
         !journal_->append(state_event("undone")))
       return nothing_changed(error, exit_put_back);
+    prune([](const RunInfo& run) {
+      return run.state == RunInfo::State::undone && run.changed.empty();
+    });
     return {run_,
             State::undone,
             exit_put_back,
@@ -390,17 +420,22 @@ class Run {
 
   FixOutcome applied() const {
     FixOutcome outcome{run_, State::applied, 0, placed_paths(journal_->record()), ""};
-    outcome.message = fmt::format(
-        "Fixed and checked again. Backups are in {}; nvme-preflight --undo {} puts them back.",
-        folder_->path, run_);
+    outcome.message = fmt::format("Fixed and checked again. Backups are in {}.", folder_->path);
+    prune([](const RunInfo& run) { return run.state == RunInfo::State::undone; });
+    for (const std::string& old :
+         prune([](const RunInfo& run) { return run.state == RunInfo::State::applied; }))
+      outcome.message += fmt::format(
+          "\nThe backups of run {} are removed: those of {} newer runs are kept (--keep).", old,
+          ports_.keep_runs);
     return outcome;
   }
 
   const Guest& guest_;
-  const TransactionPorts& ports_;
+  TransactionPorts ports_;
   Hold hold_;
   std::string run_;
   std::optional<Folder> folder_;
+  std::optional<RunLog> log_;
   std::optional<Journal> journal_;
 };
 
@@ -456,7 +491,8 @@ FixOutcome refuse_undo(const std::string& run, const std::vector<Error>& errors)
 }
 
 /// Puts back one run, which is not undone yet. The lock is held.
-FixOutcome undo_locked(const Root& root, const std::string& run, Force force) {
+FixOutcome undo_locked(const Root& root, const std::string& run, const TransactionPorts& ports,
+                       Force force) {
   Result<ParsedJournal> parsed = read_journal(root, run);
   if (!parsed) return refused(parsed.error());
   if (!parsed->begun) {
@@ -479,7 +515,12 @@ FixOutcome undo_locked(const Root& root, const std::string& run, Force force) {
   // A committed run that is half put back must be known for what it is.
   if (journal->record().finished())
     if (auto done = journal->append(state_event("undoing")); !done) return refused(done.error());
-  return put_back(root, *folder, *journal, fmt::format("Putting back run {}.", run), 0, force);
+  const RunLog log(*folder, ports.now);
+  log.say("nvme-preflight " PREFLIGHT_VERSION " --undo");
+  FixOutcome outcome =
+      put_back(root, *folder, *journal, fmt::format("Putting back run {}.", run), 0, force);
+  log.say(fmt::format("{}: {}", to_string(outcome.state), outcome.message));
+  return outcome;
 }
 
 /// The run to be put back when none is named.
@@ -589,7 +630,7 @@ FixOutcome undo(const Guest& guest, const std::optional<std::string>& run,
   Result<ParsedJournal> parsed = read_journal(guest.root, **chosen);
   if (parsed && parsed->record.undone)
     return nothing_to_do(fmt::format("Run {} is already put back.", **chosen));
-  return undo_locked(guest.root, **chosen, force);
+  return undo_locked(guest.root, **chosen, ports, force);
 }
 
 Result<std::vector<RunInfo>> list_runs(const Root& root) {

@@ -40,6 +40,7 @@
 #include "agent/guest/command.h"
 #include "agent/guest/guest.h"
 #include "agent/guest/writer.h"
+#include "agent/progress.h"
 #include "agent/result.h"
 #include "agent/step.h"
 #include "agent/transaction/restore.h"
@@ -49,7 +50,8 @@ namespace preflight {
 /// What the transaction needs from outside. real_ports() wires the real ones; tests inject others.
 struct TransactionPorts {
   /// Runs the guest's dracut (live: directly, else in a chroot).
-  std::function<Result<CommandOutput>(const Command& command, const std::vector<Overlay>& overlays)>
+  std::function<Result<CommandOutput>(const Command& command, const std::vector<Overlay>& overlays,
+                                      const StopAsked& stop_asked)>
       run_dracut;
 
   /// Reads an image file of the guest.
@@ -65,7 +67,7 @@ struct TransactionPorts {
   std::function<std::vector<std::string>()> recheck;
 
   std::function<std::time_t()> now;
-  std::function<void(std::string_view)> progress;
+  ProgressSink progress;
 
   /// Free space at an opened directory.
   std::function<Result<Space>(int directory, const std::string& path)> space;
@@ -77,14 +79,22 @@ struct TransactionPorts {
   std::string devices_file = "/etc/lvm/devices/system.devices";
 
   std::chrono::seconds build_timeout{15 * 60};
+
+  /// How many images are built at a time; 0: as many as there are cores and memory for.
+  std::size_t jobs = 0;
+
+  /// Of how many finished runs the backups are kept.
+  std::size_t keep_runs = 5;
+
+  /// How to get smaller images, in words, for where there is no room; "" if there is no such way.
+  std::string smaller_images;
 };
 
 /// The real ports. `facts` (what the plan was made from; nullptr when no image is to be built) and
 /// what `recheck` and `progress` refer to must outlive them.
 TransactionPorts real_ports(const Guest& guest, const Facts* facts,
                             std::function<std::vector<std::string>()> recheck,
-                            std::function<void(std::string_view)> progress,
-                            const std::atomic<bool>* stop);
+                            ProgressSink progress, const std::atomic<bool>* stop);
 
 struct FixOutcome {
   enum class State { applied, undone, refused, nothing_to_do };
@@ -136,7 +146,14 @@ Result<std::optional<std::string>> find_unfinished_run(const Root& root);
 /// was interrupted, or has a journal that nobody can read. "" when nothing of that kind is so.
 std::string unfinished_notice(const Guest& guest);
 
-/// What apply() would do, for --dry-run; with the edits' unified diffs when `diff`. Safe to print.
-std::string describe_plan(const std::vector<Step>& steps, bool diff);
+/// What of the edits a plan shows, as a unified diff.
+enum class ShownEdits {
+  none,
+  edited_lines,  // for what is stored and passed on: the lines beside them may hold secrets
+  with_context,  // for who sits before a terminal
+};
+
+/// What apply() would do, for --dry-run. Safe to print.
+std::string describe_plan(const std::vector<Step>& steps, ShownEdits shown);
 
 }  // namespace preflight

@@ -5,8 +5,11 @@
 A case.py has `build(guest)`, which changes the standard guest of tests/support/guest.py, and says
 by hand what must come out: EXPECT (check id -> status, or a list of statuses in order), EXIT, and,
 where --fix is tried, FIX_EXIT. Golden files beside it hold the whole output: report.json,
-report.txt, plan.txt (--fix --dry-run --diff) and after.diff (what --fix changed); with
-SCREEN = True, screen.txt: what --check shows on a terminal of 80 columns and 24 rows, which it fits.
+report.txt, plan.txt (--fix --dry-run --diff) and after.diff (what --fix changed). SCREENS names
+what is also tried on a terminal of 80 columns and 24 rows, without colours: "check" (screen.txt,
+which fits it) and "fix" (screen-fix.txt, with what stays of the progress).
+
+SECRETS: words that no JSON report, and no file of a run but its backups, may hold.
 
 On every case: --check and --fix --dry-run change no byte, mode or mtime; a second --fix changes
 nothing; --undo restores every touched file with its mode, owner, xattrs and mtime.
@@ -36,6 +39,7 @@ from guest import Guest, write_lsblk  # noqa: E402
 from terminal import on_terminal  # noqa: E402
 
 RUN_ID = re.compile(r"\d{8}T\d{6}Z-\d+")
+DURATION = re.compile(r", \d+ s$", re.MULTILINE)  # how long a step took
 STATE = "var/lib/nvme-preflight"
 TIME_LIMIT = 120
 SCREEN_COLUMNS, SCREEN_ROWS = 80, 24
@@ -108,6 +112,7 @@ class Case:
     def __init__(self, path: Path, tool: Path, schema: object, scratch: Path, update: bool) -> None:
         self.folder, self.tool, self.schema, self.update = path.parent, tool, schema, update
         self.module = load(path)
+        self.screens = getattr(self.module, "SCREENS", [])
         self.guest = Guest(scratch / "root")
         self.module.build(self.guest)
         self.guest.finish()
@@ -123,7 +128,8 @@ class Case:
 
     def command(self, *arguments: str) -> list[str]:
         command = [str(self.tool), "--root", str(self.guest.top), *arguments,
-                   *getattr(self.module, "OPTIONS", [])]
+                   *getattr(self.module, "OPTIONS", []),
+                   *(getattr(self.module, "FIX_OPTIONS", []) if "--fix" in arguments else [])]
         return command + (["--lsblk", str(self.lsblk)] if self.lsblk else [])
 
     def call(self, *arguments: str) -> tuple[int, str, str]:
@@ -132,7 +138,8 @@ class Case:
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     def normal(self, text: str) -> str:
-        return RUN_ID.sub("<run>", text.replace(str(self.guest.top), "<root>"))
+        text = RUN_ID.sub("<run>", text.replace(str(self.guest.top), "<root>"))
+        return DURATION.sub(", <time>", text)
 
     def golden(self, name: str, text: str) -> None:
         path, now = self.folder / name, self.normal(text)
@@ -153,14 +160,30 @@ class Case:
             report = json.loads(out)
         except ValueError as error:
             raise Failure(f"no JSON from {arguments} (exit {code}): {error}\n{out}\n{err}") from error
+        self.expect_no_secret(out, " ".join(arguments))
         if self.schema:
             self.schema.validate(report)
         if report["exit_code"] != code:
             raise Failure(f"exit code {code}, but the report says {report['exit_code']}")
         return code, report, out
 
-    def expect(self, report: dict) -> None:
-        for check, wanted in self.module.EXPECT.items():
+    @property
+    def secrets(self) -> list[str]:
+        return getattr(self.module, "SECRETS", [])
+
+    def expect_no_secret(self, text: str, where: str) -> None:
+        for secret in self.secrets:
+            if secret in text:
+                raise Failure(f"{where} tells {secret}:\n{text}")
+
+    def expect_private_runs(self) -> None:
+        for path in self.guest.path(STATE).rglob("*"):
+            if path.is_file() and not path.name.startswith("backup-"):
+                self.expect_no_secret(path.read_bytes().decode(errors="replace"), f"a run's {path.name}")
+
+    @staticmethod
+    def expect(report: dict, wanted_of: dict) -> None:
+        for check, wanted in wanted_of.items():
             got = [f["status"] for f in report["findings"] if f["check"] == check]
             if got != (wanted if isinstance(wanted, list) else [wanted]):
                 raise Failure(f"{check}: expected {wanted}, got {got}")
@@ -168,30 +191,42 @@ class Case:
     def run(self) -> None:
         start = fingerprint(self.guest.top, with_directory_times=True)
         code, report, out = self.report("--check")
-        self.expect(report)
+        self.expect(report, self.module.EXPECT)
         if code != self.module.EXIT:
             raise Failure(f"--check: expected exit {self.module.EXIT}, got {code}\n{out}")
         self.golden("report.json", out)
         self.golden("report.txt", self.call("--check")[1])
-        if getattr(self.module, "SCREEN", False):
-            self.screen()
+        if "check" in self.screens:
+            self.check_screen()
+        if self.secrets:
+            self.report("--fix", "--dry-run", "--diff")
         self.golden("plan.txt", self.call("--fix", "--dry-run", "--diff")[1])
         same(start, fingerprint(self.guest.top, with_directory_times=True), "a check changed the tree")
         if hasattr(self.module, "FIX_EXIT"):
             self.fix()
+        if "fix" in self.screens:
+            self.fix_screen()
 
-    def screen(self) -> None:
+    def check_screen(self) -> None:
         text = on_terminal(self.command("--check"), SCREEN_COLUMNS, SCREEN_ROWS)
         self.golden("screen.txt", text)
         rows = sum(max(1, -(-len(line) // SCREEN_COLUMNS)) for line in self.normal(text).splitlines())
         if rows > SCREEN_ROWS:
             raise Failure(f"screen.txt takes {rows} rows of {SCREEN_ROWS}")
 
+    def fix_screen(self) -> None:
+        self.golden("screen-fix.txt", on_terminal(self.command("--fix"), SCREEN_COLUMNS, SCREEN_ROWS))
+
     def fix(self) -> None:
         start, start_texts = fingerprint(self.guest.top, False), texts(self.guest.top)
-        code, report, out = self.report("--fix")
+        code, report, out = self.report("--fix", *(["--diff"] if self.secrets else []))
+        self.expect_private_runs()
         if code != self.module.FIX_EXIT:
             raise Failure(f"--fix: expected exit {self.module.FIX_EXIT}, got {code}\n{out}")
+        self.expect(report, getattr(self.module, "FIXED", {}))
+        for words in getattr(self.module, "FIX_SAYS", []):
+            if words not in report["fix"]["message"]:
+                raise Failure(f"--fix does not say {words!r}: {report['fix']['message']}")
         fixed = fingerprint(self.guest.top, False)
         self.golden("after.diff", tree_diff(start_texts, texts(self.guest.top)))
         if code in (4, 5):

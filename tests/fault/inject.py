@@ -29,7 +29,7 @@ from pathlib import Path
 from rig import TIME_LIMIT, Failure, Rig, picture, scratch_parent, skip
 
 OPENING = ("open", "openat", "openat2", "creat")
-CHANGING = (*OPENING, "write", "pwrite64", "writev", "pwritev", "sendfile", "copy_file_range", "fsync", "fdatasync",
+CHANGING = (*OPENING, "write", "pwrite64", "writev", "pwritev", "sendfile", "copy_file_range", "fsync", "fdatasync", "syncfs",
             "rename", "renameat", "renameat2", "unlink", "unlinkat", "rmdir", "link", "linkat", "symlink", "symlinkat",
             "mkdir", "mkdirat", "mknod", "mknodat", "chmod", "fchmod", "fchmodat", "chown", "fchown", "fchownat",
             "lchown", "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr", "truncate",
@@ -37,6 +37,8 @@ CHANGING = (*OPENING, "write", "pwrite64", "writev", "pwritev", "sendfile", "cop
 FAULTS = {"KILL": "signal=KILL:when={}", "ENOSPC": "error=ENOSPC:when={}", "EIO": "error=EIO:when={}"}
 # A full disk stays full, a dying one does not recover.
 LASTING = {"write": ("ENOSPC+", "error=ENOSPC:when={}+"), "fsync": ("EIO+", "error=EIO:when={}+")}
+
+ONE_THREAD = ("--jobs", "1")
 
 CALL = re.compile(r"(\w+)\((.*)")
 FOR_WRITING = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC")
@@ -83,11 +85,17 @@ def parse_point(text: str) -> Point:
 
 
 def strace(log: Path, calls: list[str], *injections: str) -> list[str]:
-    """Without -f: the tool's own calls, not those of dracut, are counted and hurt."""
-    command = ["strace", "-qq", "-e", "signal=none", "-o", str(log), "-e", "trace=" + ",".join(f"?{c}" for c in calls)]
+    """Without -f: the tool's own calls, not those of dracut, are counted and hurt; with ONE_THREAD they are all there."""
+    command = ["strace", "-qq", "-s", "256", "-e", "signal=none", "-o", str(log), "-e", "trace=" + ",".join(f"?{c}" for c in calls)]
     for injection in injections:
         command += ["-e", f"inject={injection}"]
     return command
+
+
+def number_of_commit(log: Path) -> int:
+    """Which write() it is that says "committed" in the journal."""
+    writes = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("write(")]
+    return 1 + next(i for i, line in enumerate(writes) if '\\"committed\\"' in line)
 
 
 def changing_calls(log: Path) -> list[tuple[str, int]]:
@@ -119,9 +127,9 @@ class Lab:
         fix_calls = self.calls_of("fix")
         self.last_rename = max(n for call, n in fix_calls if call == "renameat")
         # Killed where it says "committed": all is in place, the journal's end is missing.
-        last_write = [n for call, n in fix_calls if call == "write"][-1]
+        commit = number_of_commit(self.log)
         self.rig.reset()
-        self.strike(Point("fix", "write", last_write, "KILL"))
+        self.strike(Point("fix", "write", commit, "KILL"))
         if len(self.rig.unfinished()) != 1:
             raise Failure("the interrupted run of the scenarios is not there")
         self.rig.keep("interrupted")
@@ -137,7 +145,7 @@ class Lab:
     def calls_of(self, scenario: str) -> list[tuple[str, int]]:
         chosen = SCENARIOS[scenario]
         self.rig.reset(chosen.template)
-        self.rig.call(chosen.mode, before=strace(self.log, list(CHANGING), *self.also(scenario)))
+        self.rig.call(chosen.mode, *ONE_THREAD, before=strace(self.log, list(CHANGING), *self.also(scenario)))
         calls = changing_calls(self.log)
         if not chosen.also:
             return calls
@@ -157,7 +165,7 @@ class Lab:
         scenario = SCENARIOS[point.scenario]
         also = self.also(point.scenario)
         calls = [point.call, *([scenario.also] if also else [])]
-        done = self.rig.call(scenario.mode, before=strace(self.log, calls, *also, point.injection()))
+        done = self.rig.call(scenario.mode, *ONE_THREAD, before=strace(self.log, calls, *also, point.injection()))
         log = self.log.read_text(errors="replace")
         hit = done.returncode == -9 if point.fault == "KILL" else "(INJECTED)" in log
         if not hit:

@@ -85,7 +85,20 @@ def main() -> int:
                      str(TOP / "packaging/make-man"), tool, "--check")
     compare.same("options of --help and of the man page", options_of_help(help_text), options_of_page(page))
     compare.same("options that README names are options", set(),
-                 set(re.findall(r"`(--[a-z-]+)", readme)) - set(options_of_help(help_text)) - {"--full"})
+                 set(re.findall(r"`(--[a-z-]+)", readme)) - set(options_of_help(help_text))
+                 - {"--full", "--tags"})  # of packaging/test and of ansible-playbook
+    version = run(tool, "--version").split()[1]
+    compare.same("the newest version of CHANGELOG and --version", [version],
+                 re.findall(r"^## (\S+)", (TOP / "CHANGELOG.md").read_text(), flags=re.M)[:1])
+    compare.same("versions of the spec and --version", [version],
+                 re.findall(r"^Version:\s*(\S+)", (TOP / "packaging/nvme-preflight.spec").read_text(), flags=re.M))
+    schema = json.loads((TOP / "packaging/report-v1.schema.json").read_text())
+    compare.same("the schema's name in the schema, README, --help and the man page",
+                 [True] * 3, [schema["$id"] in text.replace("\\-", "-") for text in (readme, help_text, page)])
+    compare.same("exit codes of the schema are exit codes", set(),
+                 set(map(str, schema["properties"]["exit_code"]["enum"])) - {row[0] for row in table(readme, "code")})
+    named = set(re.findall(r"--[a-z-]{3,}", (TOP / "packaging/completion/nvme-preflight").read_text()))
+    compare.same("the completion names no option but those it asks with", {"--help", "--explain", "--runs", "--root"}, named)
     compare.same("exit codes of README and of --help", [row[0] for row in table(readme, "code")],
                  re.findall(r"^ *(\d+)  ", help_text.split("Exit codes:")[1], flags=re.M))
     compare.same("checks of README and of --explain", [row[0] for row in rows], ids)

@@ -6,13 +6,14 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import struct
 import subprocess
 import termios
 
 
 def on_terminal(command: list[str], columns: int = 80, rows: int = 24, timeout: int = 120) -> str:
-    """stdout and stderr of the command, both on one terminal; lines end in \\n."""
+    """What stays on one terminal of stdout and stderr of the command; lines end in \\n."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs,
@@ -27,7 +28,12 @@ def on_terminal(command: list[str], columns: int = 80, rows: int = 24, timeout: 
         child.kill()
         child.wait()
         os.close(ours)
-    return out.decode().replace("\r\n", "\n")
+    return stays(out.decode().replace("\r\n", "\n"))
+
+
+def stays(text: str) -> str:
+    """The text without what a later "back to the first column, erase the line" took away (console_codes(4))."""
+    return re.sub(r"[^\n]*\r\x1b\[K", "", text)
 
 
 def _read(terminal: int) -> bytes:

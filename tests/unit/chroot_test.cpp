@@ -134,7 +134,8 @@ TEST_F(ChrootTest, AStopEndsEverythingItStarted) {
   });
   const auto start = std::chrono::steady_clock::now();
   auto output = run_in_guest(
-      guest(), shell("(while :; do :; done) & echo $! > /etc/pid; while :; do :; done"), {}, &stop);
+      guest(), shell("(while :; do :; done) & echo $! > /etc/pid; while :; do :; done"), {},
+      [&] { return stop.load(); });
   later.join();
   ASSERT_TRUE(output) << output.error().message();
   EXPECT_EQ(output->exit_status, 128 + SIGKILL);

@@ -49,6 +49,21 @@ TEST(UnifiedDiffTest, ThousandsOfDifferentLinesStayBounded) {
 }
 
 /// patch(1) and diff(1) as oracles.
+TEST(UnifiedDiffTest, ShowsNothingBesideTheEditWithoutContext) {
+  EXPECT_EQ(unified_diff("a", "1\n2\n3\n4\n", "b", "1\ntwo\n3\n4\n5\n", 0),
+            "--- a\n+++ b\n@@ -2 +2 @@\n-2\n+two\n@@ -4,0 +5 @@\n+5\n");
+}
+
+TEST(UnifiedDiffTest, ShowsNoUntouchedLineHoweverManyAreEdited) {
+  std::string before;
+  std::string after;
+  for (int i = 0; i < 3000; ++i) {
+    before += "old " + std::to_string(i) + "\n" + "kept " + std::to_string(i) + "\n";
+    after += "new " + std::to_string(i) + "\n" + "kept " + std::to_string(i) + "\n";
+  }
+  EXPECT_EQ(unified_diff("a", before, "b", after, 0).find("kept"), std::string::npos);
+}
+
 class DiffOracleTest : public testing::Test {
  protected:
   void SetUp() override {

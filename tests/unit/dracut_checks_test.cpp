@@ -11,6 +11,7 @@ namespace preflight {
 extern const Check dracut_hostonly_check;
 extern const Check dracut_next_kernel_check;
 extern const Fix dracut_drop_in_fix;
+extern const Fix dracut_drop_in_hostonly_fix;
 
 namespace {
 
@@ -348,6 +349,31 @@ TEST(DracutDropInTest, MendsEveryFaultItIsOfferedFor) {
     EXPECT_EQ(dracut_drop_in_fix.plan(fixed, hostonly(guest({vendor})))->size(), 0u)
         << "planned twice, it must come out the same: " << text;
   }
+}
+
+TEST(DracutDropInTest, KeepsImagesHostOnlyWithNvmeInThem) {
+  for (const char* text : {"", "add_drivers+=\" bogus nvme \"", "omit_drivers+=\" nvme_core \"",
+                           "omit_dracutmodules+=\" kernel-modules \"", "no_kernel=yes"}) {
+    std::vector<DracutFile> files = {vendor, etc("a.conf", text)};
+    const auto steps = dracut_drop_in_hostonly_fix.plan(guest(files), hostonly(guest(files)));
+    ASSERT_TRUE(steps) << steps.error().message();
+    ASSERT_THAT(*steps, SizeIs(1));
+    const std::string after = std::get<EditFile>(steps->front()).after;
+    EXPECT_THAT(after, Not(HasSubstr("hostonly="))) << text;
+    EXPECT_THAT(after, HasSubstr("add_drivers=\" nvme nvme_core virtio_blk ")) << text;
+    files.push_back({own, after});
+    EXPECT_EQ(only(hostonly(guest(files))).status, Status::warn) << text;
+    EXPECT_TRUE(is_ready(next_kernel(guest(files)))) << text;
+    EXPECT_THAT(*dracut_drop_in_hostonly_fix.plan(guest(files), hostonly(guest({vendor}))),
+                IsEmpty());
+  }
+}
+
+TEST(DracutDropInTest, HostOnlyIsRefusedWhereNothingWouldForceNvme) {
+  const std::vector<DracutFile> files = {vendor, etc("zz-z.conf", "add_drivers=\" xfs \"\n")};
+  const auto steps = dracut_drop_in_hostonly_fix.plan(guest(files), hostonly(guest(files)));
+  ASSERT_FALSE(steps);
+  EXPECT_THAT(steps.error().what, HasSubstr("nothing forces nvme"));
 }
 
 TEST(DracutDropInTest, PutsItsDriversFirstAndKeepsTheOthers) {

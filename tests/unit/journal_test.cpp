@@ -57,6 +57,15 @@ TEST(JournalTest, GivesBackWhatWasWritten) {
   EXPECT_EQ(parsed->sound_length, text.size());
 }
 
+TEST(JournalTest, NamesTheCopyOfWhatWasPlacedIfThereIsOne) {
+  const std::string text = begin() + dump_json(file_event(file())) + '\n';
+  EXPECT_EQ(parse(text + dump_json(place_event(0, {5, 6})) + '\n')->record.files[0].copy, "");
+  EXPECT_EQ(
+      parse(text + dump_json(place_event(0, {5, 6}, "placed-0")) + '\n')->record.files[0].copy,
+      "placed-0");
+  EXPECT_FALSE(parse(text + dump_json(place_event(0, {5, 6}, "../x")) + '\n'));
+}
+
 TEST(JournalTest, IsUnfinishedUntilCommittedOrUndone) {
   const auto finished = [&](const std::vector<std::string>& states) {
     std::string text = begin();

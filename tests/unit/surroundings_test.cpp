@@ -33,10 +33,17 @@ TEST(ControllerNamesTest, LeavesOtherWordsAlone) {
         << line;
 }
 
-TEST(ControllerNamesTest, GivesTheLine) {
-  const auto found = find_controller_names("/etc/x", "a\nb\nWhat=/dev/vda3\n");
-  ASSERT_EQ(found.size(), 1u);
+TEST(ControllerNamesTest, GivesTheNameAndNothingElseOfItsLine) {
+  const auto found = find_controller_names(
+      "/etc/x",
+      "a\nb\nWhat=/dev/vda3\n"
+      "ExecStart=/bin/backup --password=secret /dev/disk/by-id/virtio-x --to=elsewhere\n"
+      "SUBSYSTEM==\"block\", KERNEL==\"vd*\", ATTR{x}=\"secret\"\n");
+  ASSERT_EQ(found.size(), 3u);
   EXPECT_EQ(found[0].line, 3);
+  EXPECT_EQ(found[0].name, "/dev/vda3");
+  EXPECT_EQ(found[1].name, "/dev/disk/by-id/virtio-x");
+  EXPECT_EQ(found[2].name, "\"vd*\"");
 }
 
 TEST(FindMultipathsTest, ReadsTheValueAndTheBlacklist) {

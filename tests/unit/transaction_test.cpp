@@ -11,12 +11,16 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <barrier>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <thread>
 
+#include "agent/formats/text.h"
 #include "agent/guest/lock.h"
 #include "agent/transaction/staging.h"
 
@@ -103,8 +107,8 @@ class TransactionTest : public testing::Test {
   /// Ports with a stand-in for dracut: it writes `built_` to the path it is given.
   TransactionPorts ports() {
     TransactionPorts ports;
-    ports.run_dracut = [this](const Command& command,
-                              const std::vector<Overlay>& overlays) -> Result<CommandOutput> {
+    ports.run_dracut = [this](const Command& command, const std::vector<Overlay>& overlays,
+                              const StopAsked&) -> Result<CommandOutput> {
       commands_.push_back(command.argv);
       overlays_ = overlays;
       for (std::size_t i = 0; i + 1 < command.argv.size(); ++i)
@@ -132,13 +136,17 @@ class TransactionTest : public testing::Test {
       return reasons_;
     };
     ports.now = [] { return std::time_t{1796072400}; };
-    ports.progress = [](std::string_view) {};
+    ports.progress = {};
+    ports.jobs = 1;
     ports.space = [this](int directory, const std::string& path) -> Result<Space> {
       Result<Space> space = space_at(directory, path);
       if (space && free_bytes_) space->free_bytes = *free_bytes_;
+      if (space && free_inodes_) space->free_inodes = *free_inodes_;
       return space;
     };
     ports.stop = &stop_;
+    ports.keep_runs = keep_runs_;
+    ports.smaller_images = smaller_images_;
     return ports;
   }
 
@@ -152,6 +160,8 @@ class TransactionTest : public testing::Test {
 
   FixOutcome apply_all() { return apply(guest(), steps(), ports()); }
 
+  FixOutcome apply_image() { return apply(guest(), {BuildImage{image, kernel}}, ports()); }
+
   fs::path run_dir(const std::string& run) const { return base_ / "var/lib/nvme-preflight" / run; }
   fs::path file(const std::string& path) const { return base_ / path.substr(1); }
 
@@ -164,7 +174,7 @@ class TransactionTest : public testing::Test {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(run_dir(run)))
       names.push_back(entry.path().filename());
-    EXPECT_THAT(names, UnorderedElementsAre("journal", "dracut-0.log"));
+    EXPECT_THAT(names, UnorderedElementsAre("journal", "log", "dracut-0.log"));
     EXPECT_THAT(slurp(run_dir(run) / "dracut-0.log"), HasSubstr("dracut: \\x1b[31mlast\n"));
     EXPECT_EQ(list_runs(guest().root).value().back().state, RunInfo::State::undone);
   }
@@ -174,7 +184,9 @@ class TransactionTest : public testing::Test {
   std::string built_ = std::string(400000, 'n');
   int dracut_status_ = 0;
   std::vector<std::string> reasons_;
-  std::optional<std::uint64_t> free_bytes_;
+  std::optional<std::uint64_t> free_bytes_, free_inodes_;
+  std::size_t keep_runs_ = 5;
+  std::string smaller_images_;
   std::atomic<bool> stop_{false};
   std::function<void()> during_build_, during_recheck_;
   std::vector<std::vector<std::string>> commands_;
@@ -242,6 +254,61 @@ TEST(DracutCommandTest, RescueImagesAreGeneric) {
                           "rescue", "/s/r.img", "K"));
 }
 
+TEST_F(TransactionTest, ImagesAreBuiltSideBySideAndTheFirstThatFailsStopsTheOthers) {
+  const std::string second = "/boot/initramfs-0-rescue.img";
+  spill(base_ / second.substr(1), "old");
+  original_ = picture(base_);
+  std::barrier both_run(2);
+  std::atomic<int> stopped{0};
+  TransactionPorts side_by_side = ports();
+  side_by_side.jobs = 2;
+  side_by_side.run_dracut = [&](const Command& command, const std::vector<Overlay>&,
+                                const StopAsked& stop_asked) -> Result<CommandOutput> {
+    both_run.arrive_and_wait();
+    CommandOutput output;
+    output.err = "said by " + command.argv.back() + "\n";
+    if (command.argv.back() == "rescue-kernel") {
+      output.exit_status = 3;
+      return output;
+    }
+    while (!stop_asked()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ++stopped;
+    output.exit_status = 137;
+    return output;
+  };
+  const FixOutcome outcome = apply(
+      guest(), {BuildImage{image, kernel}, BuildImage{second, "rescue-kernel"}}, side_by_side);
+  EXPECT_EQ(outcome.exit_code, 5);
+  EXPECT_EQ(stopped, 1);
+  EXPECT_THAT(outcome.message, HasSubstr(second + ": dracut failed with exit status 3"));
+  EXPECT_THAT(outcome.message, HasSubstr("said by rescue-kernel"));
+  EXPECT_EQ(picture(base_), original_);
+  EXPECT_THAT(slurp(run_dir(outcome.run) / "dracut-0.log"), HasSubstr("said by " + kernel));
+  EXPECT_THAT(slurp(run_dir(outcome.run) / "dracut-1.log"), HasSubstr("said by rescue-kernel"));
+  EXPECT_FALSE(fs::exists(run_dir(outcome.run) / "staging"));
+}
+
+TEST_F(TransactionTest, TheRunsFolderHoldsItsLog) {
+  const FixOutcome fixed = apply_all();
+  ASSERT_EQ(fixed.state, State::applied) << fixed.message;
+  ASSERT_EQ(undo(guest(), std::nullopt, ports()).state, State::undone);
+  const std::string log = slurp(run_dir(fixed.run) / "log");
+  std::vector<std::string> said;
+  for (const std::string_view line : split_lines(log)) {
+    EXPECT_EQ(line.substr(0, 21), "2026-11-30T21:00:00Z ");
+    said.emplace_back(line.substr(21));
+  }
+  EXPECT_THAT(said, testing::IsSupersetOf(std::vector<std::string>{
+                        "building " + image + " (1 of 1) for kernel " + kernel,
+                        "building " + image + " (1 of 1) for kernel " + kernel + ": 0.4 MB",
+                        "installing " + image + ": done", "checking again, from the beginning",
+                        "Everything that run " + fixed.run + " changed is what it was before."}));
+  EXPECT_THAT(log, HasSubstr("applied: Fixed and checked again."));
+  struct stat status {};
+  ::stat((run_dir(fixed.run) / "log").c_str(), &status);
+  EXPECT_EQ(status.st_mode & 07777u, 0600u);
+}
+
 TEST_F(TransactionTest, NothingToDoLeavesNoTrace) {
   EXPECT_EQ(apply(guest(), {}, ports()).state, State::nothing_to_do);
   const EditFile same{"/etc/lvm/lvm.conf", "x", "x"};
@@ -258,6 +325,63 @@ TEST_F(TransactionTest, TooLittleSpaceIsRefusedWithNumbersAndWithoutATrace) {
   EXPECT_THAT(outcome.message, HasSubstr("0.3 MB"));
   EXPECT_TRUE(commands_.empty());
   expect_untouched();
+}
+
+TEST_F(TransactionTest, TooFewInodesAreRefusedWithNumbersAndWithoutATrace) {
+  free_inodes_ = 2;
+  const FixOutcome outcome = apply_all();
+  EXPECT_EQ(outcome.exit_code, 4);
+  EXPECT_THAT(outcome.message, HasSubstr("/boot has 2 free inodes, "));
+  EXPECT_THAT(outcome.message, HasSubstr("removing an old kernel"));
+  expect_untouched();
+}
+
+TEST_F(TransactionTest, SmallerImagesAreAWayOutOnlyWhereThereIsSuchAWay) {
+  free_bytes_ = 200000;
+  EXPECT_THAT(apply_all().message, testing::Not(HasSubstr("; or ")));
+  smaller_images_ = "use smaller ones";
+  EXPECT_THAT(apply_all().message, HasSubstr("run --fix again; or use smaller ones"));
+  const std::vector<Step> edit_only{steps()[0]};
+  EXPECT_THAT(apply(guest(), edit_only, ports()).message, testing::Not(HasSubstr("; or ")));
+  expect_untouched();
+}
+
+TEST_F(TransactionTest, TheBackupsOfTheNewestRunsAreKept) {
+  keep_runs_ = 2;
+  const std::string first = apply_image().run;
+  const std::string second = apply_image().run;
+  ASSERT_NE(first, second);
+  const FixOutcome third = apply_image();
+  EXPECT_THAT(third.message, HasSubstr("The backups of run " + first + " are removed"));
+  EXPECT_FALSE(fs::exists(run_dir(first)));
+  EXPECT_TRUE(fs::exists(run_dir(second) / "backup-0"));
+  EXPECT_EQ(undo(guest(), third.run, ports()).exit_code, 0);
+}
+
+TEST_F(TransactionTest, ARunThatFailsRemovesNoBackup) {
+  keep_runs_ = 1;
+  const std::string first = apply_image().run;
+  reasons_ = {"still not ready"};
+  EXPECT_EQ(apply_image().exit_code, 5);
+  EXPECT_TRUE(fs::exists(run_dir(first) / "backup-0"));
+  dracut_status_ = 1;
+  EXPECT_EQ(apply_image().exit_code, 5);
+  EXPECT_EQ(apply_image().exit_code, 5);
+  EXPECT_TRUE(fs::exists(run_dir(first) / "backup-0"));
+  // Of dracut's logs only the newest, and what the failed run was about.
+  EXPECT_THAT(list_runs(guest().root).value(), testing::SizeIs(3));
+}
+
+TEST_F(TransactionTest, AnUndoneRunTakesNoPlaceOfAnAppliedOne) {
+  keep_runs_ = 1;
+  const std::string undone = apply_image().run;
+  ASSERT_EQ(undo(guest(), undone, ports()).exit_code, 0);
+  const std::string applied = apply_image().run;
+  EXPECT_TRUE(fs::exists(run_dir(undone)));
+  ASSERT_EQ(undo(guest(), applied, ports()).exit_code, 0);
+  EXPECT_EQ(apply_image().exit_code, 0);
+  EXPECT_FALSE(fs::exists(run_dir(undone)));
+  EXPECT_TRUE(fs::exists(run_dir(applied)));
 }
 
 TEST_F(TransactionTest, TheBuiltImagesRealSizeIsCheckedAgain) {
@@ -381,6 +505,58 @@ TEST_F(TransactionTest, UndoRefusesWhatSomebodyChangedSince) {
   EXPECT_THAT(outcome.message, HasSubstr(image + ": has changed since"));
   EXPECT_EQ(picture(base_, true), before);
   EXPECT_EQ(list_runs(guest().root).value().at(0).state, RunInfo::State::applied);
+}
+
+TEST_F(TransactionTest, ForceKeepsWhatSomebodyMadeOfItSince) {
+  const std::string run = apply_all().run;
+  spill(file("/etc/lvm/lvm.conf"), "by hand\n");
+  EXPECT_EQ(undo(guest(), std::nullopt, ports()).exit_code, 4);
+  const FixOutcome outcome = undo(guest(), std::nullopt, ports(), Force::yes);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.message;
+  EXPECT_EQ(picture(base_), original_);
+  EXPECT_EQ(slurp(run_dir(run) / "before-undo-0"), "by hand\n");
+}
+
+TEST_F(TransactionTest, ForceLeavesOnlyTheFileWithoutABackup) {
+  const std::string run = apply_all().run;
+  fs::remove(run_dir(run) / "backup-0");
+  const FixOutcome outcome = undo(guest(), std::nullopt, ports(), Force::yes);
+  EXPECT_EQ(outcome.exit_code, 6);
+  EXPECT_THAT(outcome.message, HasSubstr("this backup of /etc/lvm/lvm.conf is gone"));
+  EXPECT_EQ(slurp(file("/etc/lvm/lvm.conf")), "devices {\n\tuse_devicesfile = 0\n}\n");
+  EXPECT_NE(slurp(file(image)), built_);
+  EXPECT_EQ(find_unfinished_run(guest().root).value(), std::nullopt);
+}
+
+TEST_F(TransactionTest, AnImageThatWentWithItsKernelStaysAway) {
+  ASSERT_EQ(apply_all().exit_code, 0);
+  fs::remove(file(image));
+  spill(base_ / "boot" / ("vmlinuz-" + kernel), "MZ");
+  EXPECT_EQ(undo(guest(), std::nullopt, ports()).exit_code, 4);
+  fs::remove(base_ / "boot" / ("vmlinuz-" + kernel));
+  EXPECT_EQ(undo(guest(), std::nullopt, ports()).exit_code, 0);
+  EXPECT_FALSE(fs::exists(file(image)));
+}
+
+TEST_F(TransactionTest, WhatAnotherProgramPlacedBeforeTheRunWasCommittedIsSeen) {
+  during_recheck_ = [this] { spill(file(image), "a package manager's image"); };
+  const FixOutcome outcome = apply_all();
+  EXPECT_EQ(outcome.exit_code, 6);
+  EXPECT_THAT(outcome.message, HasSubstr(image + ": was changed by another program"));
+  EXPECT_EQ(slurp(file(image)), "a package manager's image");
+  EXPECT_EQ(slurp(file("/etc/lvm/lvm.conf")), "devices {\n\tuse_devicesfile = 1\n}\n");
+  EXPECT_THAT(unfinished_notice(guest()), HasSubstr(outcome.run + " was interrupted"));
+  EXPECT_EQ(undo(guest(), std::nullopt, ports(), Force::yes).exit_code, 0);
+  EXPECT_EQ(picture(base_), original_);
+}
+
+TEST_F(TransactionTest, TheNoticeSaysThatARunIsAtWork) {
+  EXPECT_EQ(unfinished_notice(guest()), "");
+  std::string meanwhile;
+  during_build_ = [&] { meanwhile = unfinished_notice(guest()); };
+  ASSERT_EQ(apply_all().exit_code, 0);
+  EXPECT_THAT(meanwhile, HasSubstr(fmt::format("nvme-preflight --fix, pid {}", ::getpid())));
+  EXPECT_EQ(unfinished_notice(guest()), "");
 }
 
 TEST_F(TransactionTest, UndoRefusesASpoiltBackup) {
@@ -536,13 +712,15 @@ TEST(DescribePlanTest, IsExactAndSafe) {
       EditFile{"/etc/lvm/lvm.conf", "devices {\n\ta = 1\n}\n", "devices {\n\ta = 0 # \x1b[2J\n}\n"},
       EditFile{"/etc/new", std::nullopt, "x\n", 0600}, BuildImage{"/boot/i.img", "K", true}};
   EXPECT_EQ(
-      describe_plan(steps, true),
+      describe_plan(steps, ShownEdits::with_context),
       "edit /etc/lvm/lvm.conf\n--- /etc/lvm/lvm.conf\n+++ /etc/lvm/lvm.conf\n@@ -1,3 +1,3 @@\n"
       " devices {\n-\ta = 1\n+\ta = 0 # \\x1b[2J\n }\n"
       "create /etc/new (mode 0600)\n--- /dev/null\n+++ /etc/new\n@@ -0,0 +1 @@\n+x\n"
       "build /boot/i.img anew with dracut for kernel K (rescue image), verify it, put it in "
       "its place\n");
-  EXPECT_THAT(describe_plan(steps, false), testing::Not(HasSubstr("@@")));
+  EXPECT_THAT(describe_plan(steps, ShownEdits::none), testing::Not(HasSubstr("@@")));
+  EXPECT_THAT(describe_plan(steps, ShownEdits::edited_lines),
+              HasSubstr("@@ -2 +2 @@\n-\ta = 1\n+\ta = 0 # \\x1b[2J\ncreate "));
 }
 
 }  // namespace

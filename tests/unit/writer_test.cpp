@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "agent/guest/writer.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -12,6 +13,7 @@
 
 #include "agent/guest/command.h"
 #include "agent/guest/lock.h"
+#include "agent/guest/settle.h"
 
 namespace preflight {
 namespace {
@@ -179,6 +181,13 @@ TEST_F(WriterTest, OneHolderAtATimeAndItIsNamed) {
   EXPECT_TRUE(Lock::check_free(root_->open_directory("/etc").value(), "/etc"));
   write("guest/etc/lock", "pid 9, died\n");
   EXPECT_TRUE(Lock::acquire(root_->open_directory("/etc").value(), "/etc", "pid 3\n"));
+}
+
+TEST(SettleTest, SyncsOrSaysWhyNot) {
+  const Fd directory(::open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_TRUE(directory);
+  EXPECT_TRUE(settle(directory.get(), "/boot"));
+  EXPECT_EQ(settle(-1, "/boot").error().path, "/boot");
 }
 
 }  // namespace

@@ -44,9 +44,18 @@ _FAILED = re.compile(NO_ROOT + r"|Kernel panic|dracut: FATAL|Unable to mount roo
 _ENDLESS = re.compile(r"(?:A start job is running for|Job) (?!dracut)[^\r\n]*\((?:[4-9]|\d\d+)min [^\r\n/]*/ no limit\)")
 
 
-# Starved by its host, a guest can fail where it would boot; its kernel then says so.
-_STARVED = re.compile(r"rcu: INFO: .* detected (?:expedited )?stalls|watchdog: BUG: soft lockup|blocked for more than \d+ seconds")
+# Starved by its host, a guest can fail where it would boot; its kernel then says so. Nothing on a disk makes an interrupt
+# fail fatally; under TCG it has been seen once, two seconds after the start.
+_STARVED = re.compile(r"rcu: INFO: .* detected (?:expedited )?stalls|watchdog: BUG: soft lockup|"
+                      r"blocked for more than \d+ seconds|not syncing: Fatal exception in interrupt")
 _TRIES = 3
+
+# More than a guest writes while a test looks on.
+_LOG_SIZE = 16 << 30
+
+# blklogwrites lays its header before a request's buffers; behind merged requests, which may have IOV_MAX of them, that is
+# one too many, and the guest sees an I/O error (QEMU 7.2).
+_UNMERGED = ",request-merging=off"
 
 # The firmware found nothing to start, and said so on the serial port.
 _NO_LOADER = re.compile(r"BdsDxe: No bootable option|UEFI Interactive Shell|Start PXE over|Start HTTP Boot")
@@ -73,6 +82,14 @@ class Host:
                                   else ("nvme", self.nvme_serial, self.nvme_sector))
         sizes = f",logical_block_size={sector},physical_block_size={sector}" if sector != 512 else ""
         return f"{driver},drive=d0,serial={serial}{sizes}" + (",bootindex=0" if self.firmware else "")
+
+
+@dataclass(frozen=True)
+class PowerCut:
+    """Every write is logged (write_log.py), and QEMU gets a SIGKILL once that step has ended."""
+
+    log: Path
+    after: str
 
 
 class State(Enum):
@@ -130,15 +147,16 @@ def boot(
     reach: float = 600,
     finish: float = 180,
     host: Host = Host(),
+    cut: PowerCut | None = None,
 ) -> Boot:
-    """Boot, run the script in the guest, power off.
+    """Boot, run the script in the guest, power off (or cut the power).
 
     snapshot: nothing is written to the image (several such boots can share one). Only such a boot is tried again where
     it failed on a starved machine: the others may have changed the disk.
     reach/finish: bounds in seconds for reaching a target, and for the script from then on.
     """
     for left in reversed(range(_TRIES if snapshot else 1)):
-        done = _boot_once(disk, bus, script, logs, entry, snapshot, cpus, reach, finish, host)
+        done = _boot_once(disk, bus, script, logs, entry, snapshot, cpus, reach, finish, host, cut)
         if done.state is State.NORMAL or not left or not _STARVED.search(done.console.read_text(errors="replace")):
             break
     return done
@@ -159,28 +177,38 @@ def _start_with(disk: Disk, logs: Path, entry: str | None, host: Host) -> tuple[
     return loaded.entry, argv, [path for path in (loaded.kernel, loaded.initrd) if path is not None]
 
 
+def _drive(disk: Disk, snapshot: bool, cut: PowerCut | None) -> list[str]:
+    if cut is None:
+        return ["-drive", f"if=none,id=d0,format=raw,cache=unsafe,file={disk.image}" + (",snapshot=on" if snapshot else "")]
+    with cut.log.open("wb") as log:
+        log.truncate(_LOG_SIZE)     # sparse
+    # The flushes are logged; that the host carries them out as well would only cost time.
+    files = "".join(f",{child}.driver=file,{child}.cache.no-flush=on,{child}.filename={path}"
+                    for child, path in (("file", disk.image), ("log", cut.log)))
+    return ["-blockdev", f"driver=blklogwrites,node-name=d0{files}"]
+
+
 def _boot_once(disk: Disk, bus: Bus, script: str, logs: Path, entry: str | None, snapshot: bool, cpus: int,
-               reach: float, finish: float, host: Host) -> Boot:
+               reach: float, finish: float, host: Host, cut: PowerCut | None) -> Boot:
     logs.mkdir(parents=True, exist_ok=True)
     console, answer, script_file = logs / "console.log", logs / "agent.log", logs / "script.sh"
     script_file.write_text(script)
     for log in (console, answer):
         log.write_bytes(b"")
     name, start_argv, copies = _start_with(disk, logs, entry, host)
-    drive = f"if=none,id=d0,format=raw,cache=unsafe,file={disk.image}" + (",snapshot=on" if snapshot else "")
     argv = ["setpriv", "--pdeathsig", "KILL",      # if this process is killed, the guest goes too
             "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-machine", "q35,sata=off",     # the older "pc" has a floppy controller, whose probing takes seconds
             # not KVM: an unmodified distribution kernel hangs under this machine's /dev/kvm
             "-accel", "tcg,thread=multi", "-cpu", _CPU, "-smp", str(cpus), "-m", "2048", "-uuid", _VM_UUID,
-            *start_argv, "-drive", drive, "-device", host.device(bus),
+            *start_argv, *_drive(disk, snapshot, cut), "-device", host.device(bus) + (_UNMERGED if cut else ""),
             "-fw_cfg", f"name=opt/org.nvme-preflight/script,file={script_file}",
             "-serial", f"file:{console}", "-serial", f"file:{answer}"]
     start = time.monotonic()
     with (logs / "qemu.log").open("wb") as errors:
         qemu = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
         try:
-            state, reason = _watch(qemu, console, answer, start, reach, finish, snapshot)
+            state, reason = _watch(qemu, console, answer, start, reach, finish, snapshot, cut)
         finally:
             _end(qemu)
             for copy in copies:     # 50 MB per boot, and still on the disk
@@ -190,11 +218,15 @@ def _boot_once(disk: Disk, bus: Bus, script: str, logs: Path, entry: str | None,
 
 
 def _watch(qemu: subprocess.Popen[bytes], console: Path, answer: Path, start: float,
-           reach: float, finish: float, snapshot: bool) -> tuple[State, str]:
+           reach: float, finish: float, snapshot: bool, cut: PowerCut | None) -> tuple[State, str]:
     reached: float | None = None
     while True:
         running = qemu.poll() is None       # before the logs are read: what it wrote last is then in them
-        hello, _, done = _read_answer(answer.read_text(errors="replace"))
+        hello, steps, done = _read_answer(answer.read_text(errors="replace"))
+        if hello is not None and cut is not None and cut.after in steps:
+            qemu.kill()
+            qemu.wait()
+            return State(hello), f"killed after step {cut.after}"
         now = time.monotonic()
         if hello is not None and reached is None:
             reached = now

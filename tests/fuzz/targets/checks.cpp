@@ -98,7 +98,7 @@ void checks(std::string_view input) {
   report.exit_code = exit_code_of(report.verdict);
   const auto plan = plan_fixes(facts, report.findings);
   if (plan) {
-    require(is_showable(describe_plan(*plan, true)), "the plan can be shown");
+    require(is_showable(describe_plan(*plan, ShownEdits::with_context)), "the plan can be shown");
     for (const Step& step : *plan) {
       const auto* edit = std::get_if<EditFile>(&step);
       require(!edit || edit->before != edit->after, "an edit changes something");

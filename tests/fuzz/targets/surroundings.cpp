@@ -10,7 +10,7 @@ namespace preflight::fuzz {
 
 void surroundings(std::string_view input) {
   for (const NameHit& hit : find_controller_names("/etc/x", input))
-    require(hit.line > 0 && hit.text.size() <= 200, "hits are bounded");
+    require(hit.line > 0 && hit.name.size() <= 200, "hits are bounded");
   read_find_multipaths(input);
   const std::string device = device_of_unit(input);
   require(device.empty() || device.starts_with("/dev/"), "a unit's device is a device");

@@ -9,6 +9,7 @@ EXPECT = {
 }
 EXIT = 0
 FIX_EXIT = 0
+SCREENS = ["check", "fix"]
 
 
 def build(guest):

@@ -5,7 +5,7 @@ EXPECT = {"initramfs.driver": "fail", "dracut.hostonly": "fail", "lvm.devicesfil
           "lvm.activation": "fail", "boot.device-names": "fail", "fstab.device-names": ["fail", "fail"],
           "crypttab.device-names": "fail"}
 EXIT = 1
-SCREEN = True
+SCREENS = ["check"]
 
 
 def build(guest):

@@ -4,6 +4,7 @@
 EXPECT = {"initramfs.driver": "fail"}
 EXIT = 1
 FIX_EXIT = 4
+SCREENS = ["fix"]
 
 
 def build(guest):
