@@ -26,8 +26,8 @@ using ProgressSink = std::function<void(const Progress&)>;
 /// Says that something is being done for as long as it lives.
 class Underway {
  public:
-  Underway(const ProgressSink& sink, std::string what, bool lasting = true)
-      : sink_(sink), progress_{Progress::Kind::begin, std::move(what), "", lasting} {
+  Underway(ProgressSink sink, std::string what, bool lasting = true)
+      : sink_(std::move(sink)), progress_{Progress::Kind::begin, std::move(what), "", lasting} {
     if (sink_) sink_(progress_);
   }
   Underway(const Underway&) = delete;
@@ -40,7 +40,7 @@ class Underway {
   void result(std::string text) { progress_.result = std::move(text); }
 
  private:
-  const ProgressSink& sink_;
+  ProgressSink sink_;
   Progress progress_;
 };
 
