@@ -20,6 +20,12 @@ struct Progress {
   bool lasting = true;  // false: of interest only while it lasts
 };
 
+/// The line that says it.
+inline std::string line_of(const Progress& progress) {
+  if (progress.kind != Progress::Kind::end) return progress.what;
+  return progress.what + ": " + (progress.result.empty() ? "done" : progress.result);
+}
+
 /// May be called from several threads at a time.
 using ProgressSink = std::function<void(const Progress&)>;
 

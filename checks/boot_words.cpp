@@ -29,9 +29,7 @@ struct WordFiles {
 };
 
 WordFiles word_files(const Image& image) {
-  std::vector<std::string> names;
-  for (const std::string& name : image.list("etc/cmdline.d"))
-    if (name.ends_with(".conf")) names.push_back("etc/cmdline.d/" + name);
+  std::vector<std::string> names = command_line_drop_ins(image);
   names.emplace_back("etc/cmdline");
   WordFiles found;
   std::size_t left = image_words_cap;
@@ -71,6 +69,13 @@ std::vector<BootWord> boot_words(const Facts& facts, const BootEntry& entry) {
   add_words(entry.options, entry.options_path.empty() ? entry.path : entry.options_path,
             entry.options_line, words);
   return words;
+}
+
+std::vector<std::string> command_line_drop_ins(const Image& image) {
+  std::vector<std::string> paths;
+  for (const std::string& name : image.list("etc/cmdline.d"))
+    if (name.ends_with(".conf")) paths.push_back("etc/cmdline.d/" + name);
+  return paths;
 }
 
 std::string unread_words(const Image& image) {

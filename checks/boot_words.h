@@ -26,6 +26,9 @@ struct BootWord {
 /// of a key. The image's words are left out when the image could not be read.
 std::vector<BootWord> boot_words(const Facts& facts, const BootEntry& entry);
 
+/// The image's etc/cmdline.d/*.conf, in the order in which dracut reads them.
+std::vector<std::string> command_line_drop_ins(const Image& image);
+
 /// The first of the image's files with such words that is left out because it, or all of them
 /// together, are too large; empty when none is.
 std::string unread_words(const Image& image);

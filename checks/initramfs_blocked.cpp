@@ -47,20 +47,17 @@ std::set<std::string> closure_of(const DriverState& state) {
   return names;
 }
 
-std::set<std::string> known_modules(const Image& image, const std::string& directory) {
-  std::set<std::string> names;
-  if (const std::string* text = image.content(directory + "/modules.dep"))
-    names = dependency_names(*text).value_or(names);
-  return names;
+/// The modules that the image's index lists, none without one; nullopt when there are too many.
+ModuleNames known_modules(const Image& image, const std::string& directory) {
+  const std::string* text = image.content(directory + "/modules.dep");
+  return text ? dependency_names(*text) : ModuleNames(std::in_place);
 }
 
-DriverRequest request_for(const Facts& facts, const BootImage& boot_image, const Image& image,
-                          const DriverState& state) {
+DriverRequest request_for(const Facts& facts, const ModuleNames& known, const DriverState& state) {
   DriverRequest request;
   request.builtin = state.builtin;
   request.closure = closure_of(state);
-  if (const auto directory = module_directory(image, boot_image.kernel))
-    request.known = known_modules(image, *directory);
+  if (known) request.known = *known;
   request.modaliases = {std::string(bhyve_nvme_modalias), std::string(qemu_nvme_modalias)};
   request.old_arguments = !is_el10_or_later(facts);
   return request;
@@ -229,18 +226,13 @@ Finding not_blocked(const Case& judged, const LoadVerdict& verdict) {
 }
 
 /// What of the image could not be looked at, in words that end a sentence; empty when nothing.
-std::string unseen(const Image& image, const std::string& directory, const ModprobeConf& conf,
-                   const DriverState& state) {
+std::string unseen(const Image& image, const std::string& directory, const ModuleNames& known,
+                   const ModprobeConf& conf, const DriverState& state) {
   if (!state.unreadable.empty()) return state.unreadable.front();
-  if (const std::string* text = image.content(directory + "/modules.dep");
-      text != nullptr && !dependency_names(*text))
-    return fmt::format("{}/modules.dep lists more modules than a kernel has", directory);
+  if (!known) return fmt::format("{}/modules.dep lists more modules than a kernel has", directory);
   if (!conf.unread.empty()) return conf.unread.front() + " in it was not read";
-  for (const std::string& name : image.list("etc/cmdline.d"))
-    if (name.ends_with(".conf"))
-      if (const ImageFile* file = image.find("etc/cmdline.d/" + name);
-          file != nullptr && file->size != 0 && !file->content)
-        return fmt::format("etc/cmdline.d/{} in it was not read", printable(name));
+  if (const std::string words = unread_words(image); !words.empty())
+    return words + " in it was not read";
   if (!image.may_hold_more()) return {};
   if (image.damage) return image.damage->what;
   return "its files lie packed in " + image.opaque_parts.front();
@@ -249,13 +241,14 @@ std::string unseen(const Image& image, const std::string& directory, const Modpr
 Finding judge_image(const Case& judged, const Image& image) {
   const DriverState state = driver_state(image, judged.boot_image.kernel, driver,
                                          guest_modules(judged.facts, judged.boot_image.kernel));
-  const DriverRequest request = request_for(judged.facts, judged.boot_image, image, state);
   const std::string directory = module_directory(image, judged.boot_image.kernel).value_or("");
+  const ModuleNames known = known_modules(image, directory);
+  const DriverRequest request = request_for(judged.facts, known, state);
   const ModprobeConf conf = read_modprobe_conf(image, directory, is_el10_or_later(judged.facts));
   const LoadVerdict verdict = judge_load(conf, arguments_of(judged.facts, judged.entry), request);
   if (!verdict.obstacles.empty()) return blocked(judged, verdict);
   if (!request.builtin) {
-    if (const std::string gap = unseen(image, directory, conf, state); !gap.empty())
+    if (const std::string gap = unseen(image, directory, known, conf, state); !gap.empty())
       return judged.finding(
           judged.doubt(),
           fmt::format("Whether something in the initramfs of {} keeps nvme from loading cannot be "

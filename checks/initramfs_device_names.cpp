@@ -179,9 +179,8 @@ void add_words(const std::set<std::string>& replaced, const std::string& path,
 
 /// dracut reads them before the kernel's command line, whose root= and resume= win.
 void add_cmdline_files(const BootImage& boot_image, const Image& image, Waits& waits) {
-  std::vector<std::string> paths{"etc/cmdline"};
-  for (const std::string& name : image.list("etc/cmdline.d"))
-    if (name.ends_with(".conf")) paths.push_back("etc/cmdline.d/" + name);
+  std::vector<std::string> paths = command_line_drop_ins(image);
+  paths.insert(paths.begin(), "etc/cmdline");
   const std::set<std::string> replaced = replaced_keys(boot_image);
   for (const std::string& path : paths)
     if (const std::string* content = read(image, path, waits))

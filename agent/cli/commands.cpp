@@ -41,11 +41,14 @@ struct Examined {
 };
 
 Examined examine(const Guest& guest, const Options& options, const Surface& surface) {
+  const bool after = options.mode == Mode::verify;
   Examined out;
   out.facts = collect_facts(guest, surface.progress);
   if (options.kernel && out.facts.boot)
     out.facts.boot = with_default_kernel(std::move(*out.facts.boot), *options.kernel);
-  out.findings = run_checks(all_checks(), out.facts, options.selection);
+  if (after) out.facts.running = collect_running(guest);
+  out.findings =
+      run_checks(after ? after_switch_checks() : all_checks(), out.facts, options.selection);
   return out;
 }
 
@@ -53,6 +56,7 @@ Report report_of(const Examined& examined, const Options& options) {
   Report report;
   report.findings = examined.findings;
   report.partial = !options.selection.is_everything();
+  report.after_switch = options.mode == Mode::verify;
   report.verdict = judge(report.findings, options.strict);
   report.exit_code = exit_code_of(report.verdict);
   return report;
@@ -257,13 +261,8 @@ Reply runs(const Guest& guest, const Options& options) {
 }
 
 Reply verify(const Guest& guest, const Options& options, const Surface& surface) {
-  Examined examined;
-  examined.facts = collect_facts(guest, surface.progress);
-  examined.facts.running = collect_running(guest);
-  examined.findings = run_checks(after_switch_checks(), examined.facts, options.selection);
-  Report report = report_of(examined, options);
-  report.after_switch = true;
-  return render(examined.facts, report, options, surface);
+  const Examined examined = examine(guest, options, surface);
+  return render(examined.facts, report_of(examined, options), options, surface);
 }
 
 Reply measure_sync_writes(const Guest& guest, const Options& options, const Surface& surface) {

@@ -66,8 +66,7 @@ void ProgressLines::end(const Progress& progress) {
   const Active ended = *it;
   active_.erase(it);
   if (!ended.lasting && (style_.terminal || !style_.passing)) return;
-  const std::string result = progress.result.empty() ? "done" : progress.result;
-  say(fmt::format("{}: {}, {} s", ended.what, result, seconds_since(ended.since, now_())));
+  say(fmt::format("{}, {} s", line_of(progress), seconds_since(ended.since, now_())));
 }
 
 void ProgressLines::say(const std::string& line) {

@@ -63,24 +63,11 @@ Result<std::string> read_index(const Root& root, const std::string& path) {
   return text;
 }
 
-/// Takes the names of an index out of what all kernels together may have.
-Result<std::set<std::string>> take_names(ModuleNames names, const std::string& path,
-                                         std::size_t& left) {
-  if (!names)
-    return fail(ErrorKind::too_large, path, "lists more modules than the kernels of a guest have");
-  left -= names->size();
-  return std::move(*names);
+tl::unexpected<Error> too_many_modules(const std::string& path) {
+  return fail(ErrorKind::too_large, path, "lists more modules than the kernels of a guest have");
 }
 
-/// The same for modules and what they need.
-Result<ModuleNeeds> take_needs(std::optional<ModuleNeeds> needs, const std::string& path,
-                               std::size_t& left) {
-  if (!needs)
-    return fail(ErrorKind::too_large, path, "lists more modules than the kernels of a guest have");
-  for (const auto& [name, needed] : *needs) left -= 1 + needed.size();
-  return std::move(*needs);
-}
-
+/// `names_left` is what all kernels together may still have.
 Result<Kernel> read_kernel(const Root& root, const std::string& version, std::size_t& names_left) {
   Kernel kernel;
   kernel.version = version;
@@ -89,13 +76,13 @@ Result<Kernel> read_kernel(const Root& root, const std::string& version, std::si
   if (!builtin) return tl::unexpected(builtin.error());
   const Result<std::string> modular = read_index(root, kernel.directory + "/modules.dep");
   if (!modular) return tl::unexpected(modular.error());
-  auto names = take_names(builtin_names(*builtin, names_left),
-                          kernel.directory + "/modules.builtin", names_left);
-  if (!names) return tl::unexpected(names.error());
+  ModuleNames names = builtin_names(*builtin, names_left);
+  if (!names) return too_many_modules(kernel.directory + "/modules.builtin");
+  names_left -= names->size();
   kernel.builtin = std::move(*names);
-  auto needs =
-      take_needs(module_needs(*modular, names_left), kernel.directory + "/modules.dep", names_left);
-  if (!needs) return tl::unexpected(needs.error());
+  std::optional<ModuleNeeds> needs = module_needs(*modular, names_left);
+  if (!needs) return too_many_modules(kernel.directory + "/modules.dep");
+  for (const auto& [name, needed] : *needs) names_left -= 1 + needed.size();
   kernel.needs = std::move(*needs);
   for (const auto& [name, needed] : kernel.needs) kernel.modular.insert(name);
   kernel.premade_initrd = root.exists(kernel.directory + "/initrd");

@@ -245,15 +245,19 @@ Result<void> prove(const FileRecord& file, const At& there, const OpenFile& back
   return {};
 }
 
+/// The file is what it is to be; but an undo that was killed may have got no further than to the
+/// rename.
+Result<bool> nothing_to_write(const At& there) {
+  if (auto done = settle_for_boot_loader(there); !done) return tl::unexpected(done.error());
+  return false;
+}
+
 Result<bool> write_original(const Folder& run, const FileRecord& file, const Task& task) {
   const At there = at(*task.standing.place);
   Result<OpenFile> backup = open_backup(run, file.backup);
   if (!backup) return tl::unexpected(backup.error());
-  if (task.standing.now == Now::original && prove(file, there, *backup)) {
-    // An undo that was killed may have got no further than to the rename.
-    if (auto done = settle_for_boot_loader(there); !done) return tl::unexpected(done.error());
-    return false;
-  }
+  if (task.standing.now == Now::original && prove(file, there, *backup))
+    return nothing_to_write(there);
   Result<void> done = replace_file(there, bytes_of(backup->fd.get(), file.backup), file.attributes,
                                    Bytes::original);
   if (done) done = prove(file, there, *backup);
@@ -265,10 +269,7 @@ Result<bool> write_merged(const Task& task) {
   const At there = at(*task.standing.place);
   Result<std::string> now = read_text(there);
   if (!now) return tl::unexpected(now.error());
-  if (*now == task.standing.merged) {
-    if (auto done = settle_for_boot_loader(there); !done) return tl::unexpected(done.error());
-    return false;
-  }
+  if (*now == task.standing.merged) return nothing_to_write(there);
   Result<OpenFile> open = open_regular(there);
   if (!open) return tl::unexpected(open.error());
   Result<Attributes> attributes = read_attributes(open->fd.get(), there.path);

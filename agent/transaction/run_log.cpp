@@ -27,15 +27,6 @@ struct RunLog::State {
   }
 };
 
-namespace {
-
-std::string text_of(const Progress& progress) {
-  if (progress.kind != Progress::Kind::end) return progress.what;
-  return fmt::format("{}: {}", progress.what, progress.result.empty() ? "done" : progress.result);
-}
-
-}  // namespace
-
 RunLog::RunLog(const Folder& run, std::function<std::time_t()> now)
     : state_(std::make_shared<State>()) {
   const At file = run / run_log_name;
@@ -50,7 +41,7 @@ void RunLog::say(std::string_view text) const {
 
 ProgressSink RunLog::beside(ProgressSink other) const {
   return [state = state_, other = std::move(other)](const Progress& progress) {
-    state->say(text_of(progress));
+    state->say(line_of(progress));
     if (other) other(progress);
   };
 }

@@ -78,12 +78,6 @@ struct View {
   std::vector<Overlay> overlays;
 };
 
-/// One image as dracut left it.
-struct Attempt {
-  Result<StagedImage> image = fail(ErrorKind::io, "", "dracut was stopped");
-  std::string log;  // what dracut said; "" when it never ran
-};
-
 class Stage {
  public:
   Stage(const Guest& guest, const Plan& plan, Folder staging, const TransactionPorts& ports)
@@ -101,33 +95,29 @@ class Stage {
     return stage_lvm_devices();
   }
 
-  /// May be called for several images at a time.
-  Attempt build(std::size_t index, const StopAsked& stop_asked) const {
+  /// `log` gets what dracut says; it stays empty when dracut never ran. May be called for several
+  /// images at a time.
+  Result<StagedImage> build(std::size_t index, const StopAsked& stop_asked,
+                            std::string& log) const {
     const Target& target = plan_.images[index];
-    Attempt attempt;
     StagedImage image;
     image.name = fmt::format("image-{}.img", index);
     image.path = staging_.path + '/' + image.name;
     Result<Folder> tmpdir = make_folder(guest_.root, staging_, fmt::format("tmp-{}", index));
-    if (!tmpdir) {
-      attempt.image = tl::unexpected(tmpdir.error());
-      return attempt;
-    }
+    if (!tmpdir) return tl::unexpected(tmpdir.error());
     const Command command = command_for(target, tmpdir->path, image.path);
     Result<CommandOutput> output = ports_.run_dracut(command, view_.overlays, stop_asked);
-    if (!output) {
-      attempt.image = tl::unexpected(output.error());
-      return attempt;
-    }
-    attempt.log = log_of(command, *output);
-    Result<void> done = stop_asked() ? fail(ErrorKind::io, "", "dracut was stopped")
-                                     : judge(target, image, *output);
-    if (done) done = remove_tree(staging_ / name_of(tmpdir->path));
-    if (done)
-      attempt.image = std::move(image);
-    else
-      attempt.image = tl::unexpected(done.error());
-    return attempt;
+    if (!output) return tl::unexpected(output.error());
+    log = log_of(command, *output);
+    if (stop_asked()) return was_stopped();
+    if (auto done = judge(target, image, *output); !done) return tl::unexpected(done.error());
+    if (auto done = remove_tree(staging_ / name_of(tmpdir->path)); !done)
+      return tl::unexpected(done.error());
+    return image;
+  }
+
+  static tl::unexpected<Error> was_stopped() {
+    return fail(ErrorKind::io, "", "dracut was stopped");
   }
 
  private:
@@ -241,6 +231,12 @@ std::string quote(const std::string& log) {
   return out;
 }
 
+/// One image as dracut left it.
+struct Attempt {
+  Result<StagedImage> image = Stage::was_stopped();
+  std::string log;
+};
+
 struct Attempts {
   std::vector<Attempt> images;        // in the plan's order
   std::optional<std::size_t> failed;  // the first one, which stopped the others
@@ -261,7 +257,7 @@ Attempts build_all(const Stage& stage, const Plan& plan, const TransactionPorts&
                       fmt::format("building {} ({} of {}) for kernel {}", plan.images[i].path,
                                   i + 1, count, plan.images[i].build->kernel));
     Attempt& attempt = attempts.images[i];
-    attempt = stage.build(i, stop_asked);
+    attempt.image = stage.build(i, stop_asked, attempt.log);
     std::size_t none = count;
     if (attempt.image)
       building.result(megabytes(attempt.image->digest.size));
