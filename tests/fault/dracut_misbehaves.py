@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rig import K1, K2, Failure, Image, Rig, picture, scratch_parent, skip
+from rig import K1, K2, Failure, Image, Rig, Trials, picture, scratch_parent, skip
 
 LAST_WORDS = "dracut: these are my last words"
 
@@ -213,18 +213,13 @@ def main() -> int:
     options = parser.parse_args()
     if os.geteuid() != 0:
         return skip("must be root (the guest's dracut runs in a chroot)")
-    failures = 0
+    trials = Trials("misbehaving dracuts: {}")
     with tempfile.TemporaryDirectory(prefix="dracut-", dir=scratch_parent()) as scratch:
         rig = Rig(options.tool, Path(scratch))
-        names = options.case or list(CASES)
-        for name in names:
-            try:
+        for name in options.case or list(CASES):
+            with trials.one(name):
                 run_case(rig, name, CASES[name])
-            except (Failure, subprocess.SubprocessError, OSError) as failure:
-                failures += 1
-                print(f"FAILED {name}: {failure}", flush=True)
-    print(f"misbehaving dracuts: {len(names)}, failures: {failures}")
-    return 1 if failures else 0
+    return trials.finish()
 
 
 if __name__ == "__main__":

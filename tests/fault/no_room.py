@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from inject import cannot_run
-from rig import K1, Failure, Rig, own_mounts, picture, scratch_parent, skip
+from rig import K1, Failure, Rig, Trials, own_mounts, picture, scratch_parent, skip
 
 PAGE = 4096
 
@@ -91,18 +91,14 @@ def main() -> int:
     if why := cannot_run():
         return skip(why)
     own_mounts()
-    failures = 0
+    trials = Trials("no room: {} cases")
     with tempfile.TemporaryDirectory(prefix="room-", dir=scratch_parent()) as scratch:
         rig = Rig(options.tool, Path(scratch))
         for case in CASES:
             rig.reset()
-            try:
+            with trials.one(case.__name__):
                 case(rig)
-            except (Failure, subprocess.SubprocessError, OSError) as failure:
-                failures += 1
-                print(f"FAILED {case.__name__}: {failure}", flush=True)
-    print(f"no room: {len(CASES)} cases, failures: {failures}")
-    return 1 if failures else 0
+    return trials.finish()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ Every claim is judged by what lies on the disk, read here with Python, not by wh
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -14,15 +15,15 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 from guest import BOOT_UUID, K1, K2, MACHINE_ID, Guest, Image, write_lsblk  # noqa: E402
+from tally import skip  # noqa: E402, F401
 
 STATE = "var/lib/nvme-preflight"
 NEW_SUFFIX = ".nvme-preflight-new"
-SKIPPED = 77
 TIME_LIMIT = 300  # a hang, not a slow machine
 
 
@@ -30,9 +31,24 @@ class Failure(Exception):
     pass
 
 
-def skip(why: str) -> int:
-    print(f"SKIPPED: {why}")
-    return SKIPPED
+class Trials:
+    """Counts what was tried and what failed, each failure told at once. `what` has {} for the first number."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self.tried, self.failures = what, 0, 0
+
+    @contextlib.contextmanager
+    def one(self, name: str = "") -> Iterator[None]:
+        self.tried += 1
+        try:
+            yield
+        except (Failure, subprocess.SubprocessError, OSError) as failure:
+            self.failures += 1
+            print(f"FAILED {name and name + ': '}{failure}", flush=True)
+
+    def finish(self) -> int:
+        print(f"{self.what.format(self.tried)}, failures: {self.failures}")
+        return 1 if self.failures or not self.tried else 0
 
 
 def own_mounts() -> None:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from inject import CHANGING, cannot_run, changing_calls, strace
-from rig import K1, K2, MACHINE_ID, TIME_LIMIT, Failure, Guest, Image, Rig, picture, scratch_parent, skip
+from rig import K1, K2, MACHINE_ID, TIME_LIMIT, Failure, Guest, Image, Rig, Trials, picture, scratch_parent, skip
 
 K3 = "5.14.0-570.el9.x86_64"
 IMAGE1, IMAGE2 = f"boot/initramfs-{K1}.img", f"boot/initramfs-{K2}.img"
@@ -280,22 +280,17 @@ def main() -> int:
     options = parser.parse_args()
     if why := cannot_run():
         return skip(why)
-    tried = failures = 0
+    trials = Trials("two at once: {} cases")
     with tempfile.TemporaryDirectory(prefix="two-", dir=scratch_parent()) as scratch:
         rig = Rig(options.tool, Path(scratch))
         for name, function in CASES.items():
             if options.case and name not in options.case:
                 continue
-            tried += 1
             rig.reset()
-            try:
+            with trials.one(name):
                 function(rig)
                 rig.expect_private()
-            except (Failure, subprocess.SubprocessError, OSError) as failure:
-                failures += 1
-                print(f"FAILED {name}: {failure}", flush=True)
-    print(f"two at once: {tried} cases, failures: {failures}")
-    return 1 if failures or not tried else 0
+    return trials.finish()
 
 
 if __name__ == "__main__":

@@ -16,13 +16,12 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from rig import K1, K2, MACHINE_ID, Failure, Guest, Image, Rig, picture, scratch_parent, skip, timeless
+from rig import K1, K2, MACHINE_ID, Failure, Guest, Image, Rig, Trials, picture, scratch_parent, skip, timeless
 
 K3 = "5.14.0-570.el9.x86_64"
 CASES: dict[str, Callable[[Rig], None]] = {}
@@ -391,24 +390,19 @@ def main() -> int:
     options = parser.parse_args()
     if os.geteuid() != 0:
         return skip("must be root (the guest's dracut runs in a chroot)")
-    tried = failures = 0
+    trials = Trials("undo cases: {}")
     with tempfile.TemporaryDirectory(prefix="undo-", dir=scratch_parent()) as scratch:
         for cases, rig in ((CASES, Rig(options.tool, Path(scratch) / "el9")),
                            (CASES_EL8, Rig(options.tool, Path(scratch) / "el8", kernelopts))):
             for name, function in cases.items():
                 if options.case and name not in options.case:
                     continue
-                tried += 1
                 rig.reset("fixed")
                 rig.lsblk = rig.scratch / "lsblk.json"
-                try:
+                with trials.one(name):
                     function(rig)
                     rig.expect_private()
-                except (Failure, subprocess.SubprocessError, OSError) as failure:
-                    failures += 1
-                    print(f"FAILED {name}: {failure}", flush=True)
-    print(f"undo cases: {tried}, failures: {failures}")
-    return 1 if failures or not tried else 0
+    return trials.finish()
 
 
 if __name__ == "__main__":

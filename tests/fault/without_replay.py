@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from inject import cannot_run, changing_calls, strace
-from rig import Failure, Rig, own_mounts, scratch_parent, skip
+from rig import Failure, Rig, Trials, own_mounts, scratch_parent, skip
 
 CALLS = ("renameat", "syncfs")
 MEBIBYTES = 320  # the least that mkfs.xfs takes
@@ -144,21 +144,16 @@ def main() -> int:
     own_mounts()
     if why := cannot_mount():
         return skip(why)
-    tried = failures = 0
+    trials = Trials("without replay: {} runs")
     with tempfile.TemporaryDirectory(prefix="replay-", dir=scratch_parent()) as scratch:
         rig = Rig(options.tool, Path(scratch))
         where = [(mode, *point) for mode in ("--fix", "--undo") for point in points(rig, mode)]
         for kind in NO_REPLAY:
             medium = Medium(rig, kind)
             for step in (lambda: ended(medium), *(functools.partial(killed, medium, *point) for point in where)):
-                tried += 1
-                try:
+                with trials.one():
                     step()
-                except (Failure, subprocess.SubprocessError, OSError) as failure:
-                    failures += 1
-                    print(f"FAILED {failure}", flush=True)
-    print(f"without replay: {tried} runs, failures: {failures}")
-    return 1 if failures or not tried else 0
+    return trials.finish()
 
 
 if __name__ == "__main__":

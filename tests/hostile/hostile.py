@@ -25,6 +25,7 @@ sys.path.insert(0, str(HERE.parent / "support"))
 sys.path.insert(0, str(HERE))
 import archives  # noqa: E402
 from guest import K1, K2, MACHINE_ID, Guest, Image, write_lsblk  # noqa: E402
+from tally import skip  # noqa: E402
 from trace import Trace  # noqa: E402
 
 HANG = 120  # seconds; no run comes near it on an idle machine
@@ -867,8 +868,7 @@ def main() -> int:
     parser.add_argument("filter", nargs="*")
     options = parser.parse_args()
     if os.geteuid() != 0 or not shutil.which("strace"):
-        print("SKIPPED: hostile trees need root and strace")
-        return 77
+        return skip("hostile trees need root and strace")
     tally = Tally(Runner())
     for case in all_cases(options, tally):
         if not options.filter or any(part in case.name for part in options.filter):

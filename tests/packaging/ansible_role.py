@@ -20,7 +20,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from merged_root import SKIPPED, TOP, Tally
+from merged_root import TOP
+from tally import Tally, skip
 from guest import K1, Guest, Image, write_lsblk
 
 PLAYBOOK = TOP / "packaging/ansible/nvme-preflight.yml"
@@ -138,8 +139,7 @@ def main() -> int:
     parser.add_argument("--tool", required=True, type=Path)
     tool = parser.parse_args().tool.resolve()
     if not shutil.which("ansible-playbook") or os.geteuid() != 0:
-        print("SKIPPED: ansible-playbook is not here, or not root")
-        return SKIPPED
+        return skip("ansible-playbook is not here, or not root")
     tally = Tally()
     with tempfile.TemporaryDirectory() as scratch:
         whole_fleet(tally, Path(scratch) / "fleet", tool)

@@ -25,24 +25,13 @@ COMPLETION = TOP / "packaging/completion/nvme-preflight"
 PACKAGE = Path("/usr/share/bash-completion/bash_completion")
 sys.path.insert(0, str(TOP / "tests/support"))
 from guest import K1, Guest, Image, write_lsblk  # noqa: E402
+from tally import Tally  # noqa: E402
 
 ASK = """source "$1"; shift
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
 _nvme_preflight
 printf '%s\\n' "${COMPREPLY[@]}"
 """
-
-
-class Tally:
-    def __init__(self) -> None:
-        self.passed = self.failed = 0
-
-    def same(self, what: str, saw: object, want: object) -> None:
-        if saw == want:
-            self.passed += 1
-            return
-        self.failed += 1
-        print(f"FAILED {what}\n  saw  {saw}\n  want {want}")
 
 
 def run(*command: str) -> str:
@@ -159,8 +148,7 @@ def main() -> int:
             types_it(tally, tool, folder, with_package=True)
         else:
             print(f"SKIPPED with the bash-completion package: {PACKAGE} is not here")
-    print(f"{tally.passed} passed, {tally.failed} failed")
-    return 1 if tally.failed else 0
+    return tally.finish()
 
 
 if __name__ == "__main__":

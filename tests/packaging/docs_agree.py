@@ -16,6 +16,9 @@ import sys
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tests/support"))
+from tally import Tally  # noqa: E402
+
 PAGE = TOP / "packaging/nvme-preflight.8"
 
 
@@ -55,20 +58,10 @@ def fixes_in_cases() -> dict[str, set[str]]:
     return fixes
 
 
-class Comparison:
-    def __init__(self) -> None:
-        self.failed = self.passed = 0
-
-    def same(self, what: str, one: object, other: object) -> None:
-        if one == other:
-            self.passed += 1
-        else:
-            self.failed += 1
-            print(f"FAILED {what}:\n  {one}\n  {other}")
-
-    def succeeds(self, what: str, *command: str) -> None:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-        self.same(what, (0, ""), (done.returncode, (done.stdout + done.stderr).strip()))
+def complaints_of(*command: str) -> tuple[int, str]:
+    """Exit code and all that a command says."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return done.returncode, (done.stdout + done.stderr).strip()
 
 
 def main() -> int:
@@ -80,9 +73,9 @@ def main() -> int:
     ids = [check["check"] for check in explained]
     rows = table(readme, "id")
 
-    compare = Comparison()
-    compare.succeeds("the man page is made from its template and --explain",
-                     str(TOP / "packaging/make-man"), tool, "--check")
+    compare = Tally()
+    compare.same("the man page is made from its template and --explain",
+                 complaints_of(str(TOP / "packaging/make-man"), tool, "--check"), (0, ""))
     compare.same("options of --help and of the man page", options_of_help(help_text), options_of_page(page))
     compare.same("options that README names are options", set(),
                  set(re.findall(r"`(--[a-z-]+)", readme)) - set(options_of_help(help_text))
@@ -111,11 +104,11 @@ def main() -> int:
     for line in run(tool, "--explain").splitlines():
         compare.same("--explain in a line each", line.split()[0], ids.pop(0))
     if shutil.which("mandoc"):
-        compare.succeeds("mandoc finds nothing to warn of", "mandoc", "-T", "lint", "-W", "warning", str(PAGE))
+        compare.same("mandoc finds nothing to warn of",
+                     complaints_of("mandoc", "-T", "lint", "-W", "warning", str(PAGE)), (0, ""))
     else:
         print("SKIPPED: mandoc is not here, the man page was not linted")
-    print(f"{compare.passed} passed, {compare.failed} failed")
-    return 1 if compare.failed else 0
+    return compare.finish()
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from merged_root import TOP, Tally
+from merged_root import TOP
+from tally import Tally
 
 ROLE = "share/nvme-preflight/ansible/roles/nvme_preflight"
 EXPECTED = {

@@ -15,7 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from merged_root import SKIPPED, TOP, MergedRoot, Tally, can_merge
+from merged_root import TOP, MergedRoot, can_merge
+from tally import Tally, skip
 from guest import K1, K2, MACHINE_ID, Guest, Image, write_lsblk
 
 PLUGIN = TOP / "packaging/kernel-install/99-nvme-preflight.install"
@@ -132,11 +133,9 @@ def main() -> int:
     parser.add_argument("--tool", required=True, type=Path)
     tool = parser.parse_args().tool.resolve()
     if not shutil.which("kernel-install"):
-        print("SKIPPED: systemd's kernel-install is not here")
-        return SKIPPED
+        return skip("systemd's kernel-install is not here")
     if why := can_merge():
-        print(f"SKIPPED: no guest can be laid over this machine's root: {why}")
-        return SKIPPED
+        return skip(f"no guest can be laid over this machine's root: {why}")
     tally = Tally()
     with tempfile.TemporaryDirectory() as scratch:
         good_image(tally, Path(scratch) / "good", tool)

@@ -15,7 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from merged_root import SKIPPED, TOP, MergedRoot, Tally, can_merge
+from merged_root import TOP, MergedRoot, can_merge
+from tally import Tally, skip
 from guest import K1, Guest, Image, write_lsblk
 
 SNIPPET = TOP / "packaging/kickstart/post.ks"
@@ -110,8 +111,7 @@ def main() -> int:
     parser.add_argument("--tool", required=True, type=Path)
     tool = parser.parse_args().tool.resolve()
     if why := can_merge():
-        print(f"SKIPPED: no guest can be laid over this machine's root: {why}")
-        return SKIPPED
+        return skip(f"no guest can be laid over this machine's root: {why}")
     tally = Tally()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)

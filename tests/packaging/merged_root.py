@@ -16,7 +16,6 @@ TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tests/support"))
 from guest import Guest, write_lsblk  # noqa: E402
 
-SKIPPED = 77
 ENTER = """set -eu
 guest=$1 up=$2 work=$3 root=$4 trees=$5; shift 5
 mount --make-rprivate /
@@ -34,25 +33,6 @@ case $trees in
 esac
 exec chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/ LC_ALL=C "$@"
 """
-
-
-class Tally:
-    def __init__(self) -> None:
-        self.passed = self.failed = 0
-
-    def same(self, what: str, saw: object, want: object, context: str = "") -> None:
-        if saw == want:
-            self.passed += 1
-            return
-        self.failed += 1
-        print(f"FAILED {what}\n  saw  {saw}\n  want {want}\n{context}")
-
-    def holds(self, what: str, true: object, context: str = "") -> None:
-        self.same(what, bool(true), True, context)
-
-    def finish(self) -> int:
-        print(f"{self.passed} passed, {self.failed} failed")
-        return 1 if self.failed else 0
 
 
 class MergedRoot:

@@ -22,7 +22,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from merged_root import SKIPPED, TOP, Tally  # noqa: E402
+from merged_root import TOP  # noqa: E402
+from tally import Tally, skip  # noqa: E402
 
 SPEC = TOP / "packaging/nvme-preflight.spec"
 KEPT = {"var/lib/nvme-preflight/20260101T000000Z-1/journal": "a backup\n",
@@ -172,8 +173,7 @@ def main() -> int:
     parser.add_argument("--keep", type=Path)
     arguments = parser.parse_args()
     if not shutil.which("rpmbuild") or os.geteuid() != 0:
-        print("SKIPPED: rpmbuild is not here, or not root")
-        return SKIPPED
+        return skip("rpmbuild is not here, or not root")
     tally = Tally()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
