@@ -38,10 +38,26 @@ struct Examined {
   std::vector<Finding> findings;
 };
 
+/// What --verify and --finish look at beyond the facts of a check.
+void collect_after_switch(const Guest& guest, Facts& facts) {
+  std::vector<std::string> paths;
+  for (const LvmFile& file : facts.lvm.files) paths.push_back(file.path);
+  facts.running = collect_running(guest);
+  facts.finishing =
+      collect_finishing(guest, facts.lvm, facts.storage, texts_before_runs(guest.root, paths));
+}
+
+bool is_after_switch(Mode mode) {
+  return mode == Mode::verify || mode == Mode::finish;
+}
+
 Examined examine(const Guest& guest, const Options& options, const Surface& surface) {
+  const bool after = is_after_switch(options.mode);
   Examined out;
   out.facts = collect_facts(guest, surface.progress);
-  out.findings = run_checks(all_checks(), out.facts, options.selection);
+  if (after) collect_after_switch(guest, out.facts);
+  out.findings =
+      run_checks(after ? after_switch_checks() : all_checks(), out.facts, options.selection);
   return out;
 }
 
@@ -49,6 +65,7 @@ Report report_of(const Examined& examined, const Options& options) {
   Report report;
   report.findings = examined.findings;
   report.partial = !options.selection.is_everything();
+  report.after_switch = is_after_switch(options.mode);
   report.verdict = judge(report.findings, options.strict);
   report.exit_code = exit_code_of(report.verdict);
   return report;
@@ -232,16 +249,6 @@ Reply runs(const Guest& guest, const Options& options) {
   return {0, out.empty() ? "no runs\n" : out, ""};
 }
 
-Reply verify(const Guest& guest, const Options& options, const Surface& surface) {
-  Examined examined;
-  examined.facts = collect_facts(guest, surface.progress);
-  examined.facts.running = collect_running(guest);
-  examined.findings = run_checks(after_switch_checks(), examined.facts, options.selection);
-  Report report = report_of(examined, options);
-  report.after_switch = true;
-  return render(examined.facts, report, options, surface);
-}
-
 Reply measure_sync_writes(const Guest& guest, const Options& options, const Surface& surface) {
   const Result<MeasureRecord> now = measure(guest, collect_storage(guest), options.directory,
                                             SyncLimits{}, std::time(nullptr), surface.stop);
@@ -274,13 +281,12 @@ Reply execute(const Options& options, const Surface& surface) {
   if (!guest) return {usage_error, "", complaint(guest.error().message())};
   switch (options.mode) {
     case Mode::fix:
+    case Mode::finish:
       return fix(*guest, options, surface);
     case Mode::undo:
       return put_back(*guest, options, surface);
     case Mode::runs:
       return runs(*guest, options);
-    case Mode::verify:
-      return verify(*guest, options, surface);
     case Mode::measure:
       return measure_sync_writes(*guest, options, surface);
     default:

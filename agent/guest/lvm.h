@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "agent/guest/guest.h"
 #include "agent/result.h"
 
 namespace preflight {
@@ -17,6 +18,10 @@ Result<std::string> ask_lvm_setting();
 
 /// What `lvm version` prints. It may do so and fail, where there is no device-mapper.
 Result<std::string> ask_lvm_version();
+
+/// The devices file that LVM itself writes for the PVs of a VG (vgimportdevices(8)); nothing of it
+/// reaches the guest's disk. Live only. Errors: as run_in_guest, io when LVM fails.
+Result<std::string> propose_devices_file(const Guest& guest, const std::string& vg);
 
 /// uname's nodename, which is LVM's host tag.
 std::string host_name();

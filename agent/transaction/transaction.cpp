@@ -633,6 +633,24 @@ Result<std::vector<RunInfo>> list_runs(const Root& root) {
   return runs;
 }
 
+std::map<std::string, std::string> texts_before_runs(const Root& root,
+                                                     const std::vector<std::string>& paths) {
+  std::map<std::string, std::string> texts;
+  const Result<std::vector<std::string>> names = run_names(root);
+  for (const std::string& name : names ? *names : std::vector<std::string>{}) {
+    const Result<ParsedJournal> parsed = read_journal(root, name);
+    if (!parsed || parsed->record.undone || !parsed->record.finished()) continue;
+    for (const FileRecord& file : parsed->record.files) {
+      const bool wanted = std::find(paths.begin(), paths.end(), file.path) != paths.end();
+      if (!wanted || !file.existed || !file.placed || texts.contains(file.path)) continue;
+      if (Result<std::string> text =
+              root.read(fmt::format("{}/{}/{}", runs_path, name, file.backup)))
+        texts.emplace(file.path, std::move(*text));
+    }
+  }
+  return texts;
+}
+
 Result<std::optional<std::string>> find_unfinished_run(const Root& root) {
   Result<std::vector<std::string>> names = run_names(root);
   if (!names) return tl::unexpected(names.error());
