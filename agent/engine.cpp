@@ -119,6 +119,10 @@ bool is_fixable(const Finding& finding) {
          !finding.remedy->fix.empty();
 }
 
+bool is_finished_with(const Finding& finding) {
+  return is_fixable(finding) && finding.check.starts_with("after.");
+}
+
 Result<std::vector<Step>> plan_fixes(const Facts& facts, const std::vector<Finding>& findings,
                                      bool keep_hostonly) {
   const auto unsupported = std::find_if(findings.begin(), findings.end(), [](const Finding& f) {

@@ -40,8 +40,11 @@ Verdict judge(const std::vector<Finding>& findings, bool strict);
 /// Exit codes of design section 2 for a report: 0, 1 or 3.
 int exit_code_of(Verdict verdict);
 
-/// Findings that --fix is to mend: fail or warn, with one of our fixes as remedy.
+/// Findings that --fix or --finish is to mend: fail or warn, with one of our fixes as remedy.
 bool is_fixable(const Finding& finding);
+
+/// Whether that is for --finish: what only concerns a guest that has been switched.
+bool is_finished_with(const Finding& finding);
 
 /// The steps that mend what is fixable, in order. An error refuses the run. With `keep_hostonly`
 /// host-only images stay so and get nvme by name.

@@ -48,7 +48,8 @@ int run_options(const preflight::Options& options) {
     surface.progress = std::ref(*lines);
   }
   using preflight::Mode;
-  if (options.mode == Mode::fix || options.mode == Mode::undo || options.mode == Mode::measure)
+  if (options.mode == Mode::fix || options.mode == Mode::finish || options.mode == Mode::undo ||
+      options.mode == Mode::measure)
     watch_signals();
   const preflight::Reply reply = execute(options, surface);
   lines.reset();

@@ -15,11 +15,9 @@ namespace {
 std::vector<Finding> run(const Facts& facts) {
   if (!facts.storage)
     return {make_finding("/", Status::unknown, facts.storage.error().message() + ".")};
-  const auto root = facts.storage->mounted_at("/");
-  const auto volume = root ? facts.storage->volume_under(*root) : std::nullopt;
-  if (!volume) return {make_finding("/", Status::skip, "The root file system is on no LV.")};
-  const auto name = split_dm_name(facts.storage->devices[*volume].dm_name);
-  const std::string vg = name ? name->vg : facts.storage->devices[*volume].dm_name;
+  const auto of_root = volume_group_of_root(facts.storage);
+  if (!of_root) return {make_finding("/", Status::skip, "The root file system is on no LV.")};
+  const std::string& vg = *of_root;
   if (!facts.running.pvs)
     return {make_finding(vg, Status::unknown,
                          fmt::format("Whether LVM sees the volume group is not known: {}.",

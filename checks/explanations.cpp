@@ -195,6 +195,17 @@ constexpr std::array explanations{
                 "that names the old disk, is a fault, others a warning.",
                 "What fails at boot and not before the switch has lost its disk.",
                 "systemctl list-units --state=failed.", "systemctl status UNIT.", "", "0.1.0"},
+    Explanation{"after.devices-file",
+                "With --verify: LVM uses its devices file again, if it did before --fix.",
+                "Nothing fails. With use_devicesfile = 0 LVM looks at every disk, also at one that "
+                "holds another system's volume groups.",
+                "LVM's files, those that the runs of --fix in force have kept, and what lvmdevices "
+                "writes (in memory) for the PVs of root's volume group.",
+                "nvme-preflight --finish: a devices file with the PVs of root's volume group, and "
+                "LVM's files as they were before --fix; not while fstab or a mount needs another "
+                "volume group. Else lvmdevices --adddev PV for every PV in use, and then "
+                "use_devicesfile = 1 in lvm.conf.",
+                "", "0.1.0"},
 };
 
 }  // namespace

@@ -34,6 +34,7 @@ extern const Check after_root_disk_check;
 extern const Check after_mounts_check;
 extern const Check after_volume_group_check;
 extern const Check after_failed_units_check;
+extern const Check after_devices_file_check;
 
 std::span<const Check> all_checks() {
   static const std::array checks{
@@ -54,7 +55,7 @@ std::span<const Check> after_switch_checks() {
       after_root_disk_check,    after_mounts_check,       after_volume_group_check,
       after_failed_units_check, boot_default_entry_check, initramfs_readable_check,
       initramfs_driver_check,   initramfs_blocked_check,  lvm_devicesfile_check,
-      root_resolves_check,
+      root_resolves_check,      after_devices_file_check,
   };
   return checks;
 }

@@ -91,12 +91,6 @@ Outlook outlook_of(const LvmFacts& lvm, const DevicesEntry& entry) {
   return out;
 }
 
-std::string pvid_of(const BlockDevice& device) {
-  std::string id = device.uuid;
-  id.erase(std::remove(id.begin(), id.end(), '-'), id.end());
-  return id;
-}
-
 /// An entry is a PV's by its PVID; one without PVID by the device's name.
 bool belongs_to(const DevicesEntry& entry, const BlockDevice& pv, const std::string& pvid) {
   if (!entry.pvid.empty() && !pvid.empty()) return entry.pvid == pvid;
@@ -105,7 +99,7 @@ bool belongs_to(const DevicesEntry& entry, const BlockDevice& pv, const std::str
 
 /// The best of a PV's entries counts: LVM uses a device that any entry matches.
 Outlook outlook_of(const LvmFacts& lvm, const BlockDevice& pv) {
-  const std::string pvid = pvid_of(pv);
+  const std::string pvid = pv.pvid();
   std::optional<Outlook> best;
   for (const DevicesEntry& entry : lvm.devices_file->entries) {
     if (!belongs_to(entry, pv, pvid)) continue;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -40,13 +41,26 @@ struct Examined {
   std::vector<Finding> findings;
 };
 
+/// What --verify and --finish look at beyond the facts of a check.
+void collect_after_switch(const Guest& guest, Facts& facts) {
+  std::vector<std::string> paths;
+  for (const LvmFile& file : facts.lvm.files) paths.push_back(file.path);
+  facts.running = collect_running(guest);
+  facts.finishing = collect_finishing(guest, facts.lvm, facts.storage, facts.running,
+                                      texts_before_runs(guest.root, paths));
+}
+
+bool is_after_switch(Mode mode) {
+  return mode == Mode::verify || mode == Mode::finish;
+}
+
 Examined examine(const Guest& guest, const Options& options, const Surface& surface) {
-  const bool after = options.mode == Mode::verify;
+  const bool after = is_after_switch(options.mode);
   Examined out;
   out.facts = collect_facts(guest, surface.progress);
   if (options.kernel && out.facts.boot)
     out.facts.boot = with_default_kernel(std::move(*out.facts.boot), *options.kernel);
-  if (after) out.facts.running = collect_running(guest);
+  if (after) collect_after_switch(guest, out.facts);
   out.findings =
       run_checks(after ? after_switch_checks() : all_checks(), out.facts, options.selection);
   return out;
@@ -56,7 +70,7 @@ Report report_of(const Examined& examined, const Options& options) {
   Report report;
   report.findings = examined.findings;
   report.partial = !options.selection.is_everything();
-  report.after_switch = options.mode == Mode::verify;
+  report.after_switch = is_after_switch(options.mode);
   report.verdict = judge(report.findings, options.strict);
   report.exit_code = exit_code_of(report.verdict);
   return report;
@@ -149,6 +163,42 @@ bool stays_hostonly(const Facts& facts) {
   return facts.dracut && facts.dracut->hostonly();
 }
 
+/// What this run is to mend: --fix all that it can, --finish what is its own.
+std::vector<Finding> to_mend(const Examined& examined, const Options& options) {
+  if (options.mode != Mode::finish) return examined.findings;
+  std::vector<Finding> mine;
+  std::copy_if(examined.findings.begin(), examined.findings.end(), std::back_inserter(mine),
+               is_finished_with);
+  return mine;
+}
+
+Result<std::vector<Step>> plan_of(const Examined& examined, const Options& options) {
+  const auto fault =
+      std::find_if(examined.findings.begin(), examined.findings.end(),
+                   [](const Finding& finding) { return finding.status == Status::fail; });
+  if (options.mode == Mode::finish && fault != examined.findings.end())
+    return fail(ErrorKind::unsupported, fault->subject,
+                fmt::format("{} fails: only a guest that came over as was promised is finished",
+                            fault->check));
+  return plan_fixes(examined.facts, to_mend(examined, options), options.keep_hostonly);
+}
+
+/// What a run that went well means for the administrator, beyond what was changed.
+std::string consequence(const Options& options, const Report& report, const Facts& facts) {
+  std::string out;
+  if (options.mode == Mode::finish)
+    return "\nLVM knows the NVMe disk alone now: before the disk goes back to the old controller, "
+           "put this run back with --undo.";
+  if (options.keep_hostonly && stays_hostonly(facts))
+    out +=
+        "\n--keep-hostonly: images hold nvme, virtio_blk and what this very hardware needs. Given "
+        "up is every other controller: they do not boot from SCSI, SATA or another hypervisor's "
+        "disk.";
+  if (report.verdict != Verdict::ready)
+    out += "\nWhat was asked for is mended; what the report still names is not.";
+  return out;
+}
+
 Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
   if (!options.dry_run) {
     const TransactionPorts ports =
@@ -157,8 +207,7 @@ Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
     if (recovered.exit_code != 0) return {recovered.exit_code, "", complaint(recovered.message)};
   }
   Examined examined = examine(guest, options, surface);
-  const Result<std::vector<Step>> plan =
-      plan_fixes(examined.facts, examined.findings, options.keep_hostonly);
+  const Result<std::vector<Step>> plan = plan_of(examined, options);
   if (!plan) return refuse(examined, plan.error().message(), options, surface);
   if (options.dry_run) {
     Reply reply = show_plan(examined, *plan, options, surface);
@@ -166,7 +215,7 @@ Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
     return reply;
   }
 
-  const std::set<std::string> asked = checks_to_mend(examined.findings);
+  const std::set<std::string> asked = checks_to_mend(to_mend(examined, options));
   Examined fresh;
   bool checked_again = false;
   const auto recheck = [&] {
@@ -179,6 +228,7 @@ Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
   ports.build_timeout = options.time_limit;
   ports.jobs = options.jobs;
   ports.keep_runs = options.keep;
+  ports.command = options.mode == Mode::finish ? "--finish" : "--fix";
   if (asked.contains("dracut.hostonly") && !options.keep_hostonly)
     ports.smaller_images =
         "use --fix --keep-hostonly, which forces nvme into host-only images instead of building "
@@ -190,16 +240,10 @@ Reply fix(const Guest& guest, const Options& options, const Surface& surface) {
   Report report = report_of(shown, options);
   report.fix = fix_report(outcome);
   if (options.diff) report.fix->plan = lines_of(describe_plan(*plan, shown_edits(options)));
-  if (options.keep_hostonly && as_fixed && stays_hostonly(fresh.facts))
-    report.fix->message +=
-        "\n--keep-hostonly: images hold nvme, virtio_blk and what this very hardware needs. Given "
-        "up is every other controller: they do not boot from SCSI, SATA or another hypervisor's "
-        "disk.";
+  if (as_fixed) report.fix->message += consequence(options, report, fresh.facts);
   if (outcome.exit_code != 0) report.exit_code = outcome.exit_code;
-  if (as_fixed && report.verdict != Verdict::ready)
-    report.fix->message += "\nWhat was asked for is mended; what the report still names is not.";
   Reply reply = render(shown.facts, report, options, surface);
-  reply.log = log_line(guest, "--fix", outcome);
+  reply.log = log_line(guest, ports.command, outcome);
   return reply;
 }
 
@@ -260,11 +304,6 @@ Reply runs(const Guest& guest, const Options& options) {
   return {0, out.empty() ? "no runs\n" : out, ""};
 }
 
-Reply verify(const Guest& guest, const Options& options, const Surface& surface) {
-  const Examined examined = examine(guest, options, surface);
-  return render(examined.facts, report_of(examined, options), options, surface);
-}
-
 Reply measure_sync_writes(const Guest& guest, const Options& options, const Surface& surface) {
   const Result<MeasureRecord> now = measure(guest, collect_storage(guest), options.directory,
                                             SyncLimits{}, std::time(nullptr), surface.stop);
@@ -297,13 +336,12 @@ Reply execute(const Options& options, const Surface& surface) {
   if (!guest) return {usage_error, "", complaint(guest.error().message())};
   switch (options.mode) {
     case Mode::fix:
+    case Mode::finish:
       return fix(*guest, options, surface);
     case Mode::undo:
       return put_back(*guest, options, surface);
     case Mode::runs:
       return runs(*guest, options);
-    case Mode::verify:
-      return verify(*guest, options, surface);
     case Mode::measure:
       return measure_sync_writes(*guest, options, surface);
     default:

@@ -78,16 +78,19 @@ void add_modes(CLI::App& app, Options& options, bool& check, bool& fix, bool& ru
   auto* verify = app.add_flag_callback(
       "--verify", [&options] { options.mode = Mode::verify; },
       "after the switch: what was promised is what happened");
-  exclude_each_other({check_flag, fix_flag, undo, runs_flag, explain, measure, verify});
+  auto* finish = app.add_flag_callback(
+      "--finish", [&options] { options.mode = Mode::finish; },
+      "after the switch: put back to use what --fix had to switch off for it (LVM's devices file)");
+  exclude_each_other({check_flag, fix_flag, undo, runs_flag, explain, measure, verify, finish});
   auto* kernel = app.add_option("--kernel", options.kernel,
                                 "with --check: judge the entries of this kernel, as if they were "
                                 "the default");
   kernel->type_name("VERSION");
-  for (CLI::Option* mode : {fix_flag, undo, runs_flag, explain, measure, verify})
+  for (CLI::Option* mode : {fix_flag, undo, runs_flag, explain, measure, verify, finish})
     kernel->excludes(mode);
-  app.add_flag("--dry-run", options.dry_run, "with --fix: say what would be done, do nothing")
-      ->needs(fix_flag);
-  app.add_flag("--diff", options.diff, "with --fix: show the edits as a diff")->needs(fix_flag);
+  app.add_flag("--dry-run", options.dry_run,
+               "with --fix and --finish: say what would be done, do nothing");
+  app.add_flag("--diff", options.diff, "with --fix and --finish: show the edits as a diff");
   app.add_flag(
          "--keep-hostonly", options.keep_hostonly,
          "with --fix: leave host-only images host-only and force nvme into them: smaller, but "
@@ -168,6 +171,10 @@ std::variant<Options, Answered> parse_options(int argc, const char* const* argv)
   if (runs) options.mode = Mode::runs;
   if (app.count("--explain") > 0) options.mode = Mode::explain;
   if (app.count("--measure") > 0) options.mode = Mode::measure;
+  const bool changes = options.mode == Mode::fix || options.mode == Mode::finish;
+  if ((options.dry_run || options.diff) && !changes)
+    return Answered{usage_error, "",
+                    "nvme-preflight: --dry-run and --diff go with --fix and --finish\n"};
   if (const std::string id = unknown_check(options.selection); !id.empty())
     return Answered{usage_error, "", fmt::format("nvme-preflight: no check is called '{}'\n", id)};
   if (selects_nothing(options.selection))

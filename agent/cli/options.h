@@ -12,7 +12,7 @@
 
 namespace preflight {
 
-enum class Mode { check, fix, undo, runs, explain, measure, verify };
+enum class Mode { check, fix, undo, runs, explain, measure, verify, finish };
 
 struct Options {
   Mode mode = Mode::check;

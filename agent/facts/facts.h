@@ -9,6 +9,7 @@
 #include "agent/facts/boot.h"
 #include "agent/facts/command_lines.h"
 #include "agent/facts/dracut.h"
+#include "agent/facts/finishing.h"
 #include "agent/facts/lvm.h"
 #include "agent/facts/modprobe.h"
 #include "agent/facts/release.h"
@@ -37,7 +38,8 @@ struct Facts {
   Result<DeviceTable> fstab = fail(ErrorKind::missing, "", "not collected");
   Result<DeviceTable> crypttab = fail(ErrorKind::missing, "", "not collected");
   Surroundings surroundings;
-  Running running;  // with --verify alone
+  Running running;      // with --verify and --finish alone
+  Finishing finishing;  // the same
 };
 
 /// `progress` hears of the images, which take longest.

@@ -197,6 +197,12 @@ bool is_reserved_lv(std::string_view lv) {
 
 }  // namespace
 
+std::string BlockDevice::pvid() const {
+  std::string id = uuid;
+  id.erase(std::remove(id.begin(), id.end(), '-'), id.end());
+  return id;
+}
+
 bool BlockDevice::is_virtio() const {
   if (transport == "virtio") return true;
   if (!name.starts_with("vd")) return false;

@@ -30,7 +30,8 @@ struct BlockDevice {
   std::vector<std::size_t> parents;  // indexes of what it lies on
   std::optional<Error> probe_error;  // e.g. an ambivalent file system signature
 
-  bool is_virtio() const;  // by name (vdX) or transport
+  std::string pvid() const;  // of a PV: its UUID without dashes, as the devices file has it
+  bool is_virtio() const;    // by name (vdX) or transport
   bool is_nvme() const;
 
   /// An LV that is meant to be used: not one of LVM's own layers ("rl-root-real", "rl-pool_tdata").

@@ -61,6 +61,7 @@ DevicesFile parse_devices_file(std::string path, std::string_view text) {
   constexpr std::size_t piece = PATH_MAX - 1;
   DevicesFile out;
   out.path = std::move(path);
+  out.text = text;
   int number = 0;
   for (std::string_view line : split_lines(text)) {
     ++number;

@@ -18,6 +18,7 @@ struct DevicesEntry {
 
 struct DevicesFile {
   std::string path;
+  std::string text;
   std::vector<DevicesEntry> entries;
 };
 

@@ -52,6 +52,11 @@ int enter_chroot() {
 int show_overlays(const std::vector<Overlay>& overlays) {
   for (const Overlay& overlay : overlays) {
     const char* const over = overlay.over.c_str();
+    if (overlay.shown.empty()) {
+      if (::mount("tmpfs", over, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700,size=1m") != 0)
+        return errno;
+      continue;
+    }
     if (::mount(overlay.shown.c_str(), over, nullptr, MS_BIND, nullptr) != 0) return errno;
     // A bind mount takes its flags only when it is mounted again (mount(2)).
     if (overlay.shown == overlay.over &&

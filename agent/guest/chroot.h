@@ -16,7 +16,7 @@ namespace preflight {
 /// A file or directory of the guest that the program is to see in the place of another. Both are
 /// guest paths without symlinks.
 struct Overlay {
-  std::string shown;
+  std::string shown;  // "": an empty directory, in memory, that ends with the program
   std::string over;
 };
 

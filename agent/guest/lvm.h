@@ -3,7 +3,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "agent/guest/guest.h"
 #include "agent/result.h"
 
 namespace preflight {
@@ -17,6 +19,10 @@ Result<std::string> ask_lvm_setting();
 
 /// What `lvm version` prints. It may do so and fail, where there is no device-mapper.
 Result<std::string> ask_lvm_version();
+
+/// The devices file that LVM itself writes for those PVs ("/dev/nvme0n1p3"; lvmdevices(8)). Nothing
+/// of it reaches the guest's disk. Live only. Errors: as run_in_guest, io when LVM fails.
+Result<std::string> propose_devices_file(const Guest& guest, const std::vector<std::string>& pvs);
 
 /// uname's nodename, which is LVM's host tag.
 std::string host_name();

@@ -25,6 +25,9 @@ constexpr std::string_view next_steps =
     "  libvirt   virsh edit GUEST: <target dev=\"nvme0n1\" bus=\"nvme\"/> and a <serial>\n"
     "  QEMU      -device nvme,drive=ID,serial=SERIAL in place of virtio-blk-pci\n";
 
+constexpr std::string_view finish_offer =
+    "Next: nvme-preflight --finish   (to look first: --finish --dry-run --diff)\n";
+
 std::string paint(const TextStyle& style, std::string_view text, std::string_view code) {
   if (!style.color) return std::string(text);
   return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
@@ -71,8 +74,11 @@ std::string evidence_line(const Evidence& evidence) {
   return place_of(evidence) + (evidence.saw.empty() ? ", " : ": ") + seen;
 }
 
-std::string remedy_text(const Remedy& remedy) {
-  std::string out = remedy.fix.empty() ? "By hand: " : "--fix: ";
+std::string remedy_text(const Finding& finding) {
+  const Remedy& remedy = *finding.remedy;
+  std::string out = remedy.fix.empty()          ? "By hand: "
+                    : is_finished_with(finding) ? "--finish: "
+                                                : "--fix: ";
   out += printable(remedy.text);
   if (remedy.command.empty()) return out;
   if (out.back() == '.') out.pop_back();
@@ -93,7 +99,7 @@ std::string finding_text(const Finding& finding, const TextStyle& style) {
   const bool by_hand =
       finding.remedy && finding.remedy->fix.empty() && finding.status == Status::fail;
   if (finding.remedy && (by_hand || style.verbose))
-    out += wrap(remedy_text(*finding.remedy), label_width, style.width);
+    out += wrap(remedy_text(finding), label_width, style.width);
   return out;
 }
 
@@ -219,11 +225,16 @@ std::string not_ready_text(const Report& report, const TextStyle& style) {
   return out;
 }
 
+bool can_be_finished(const Report& report) {
+  return std::any_of(report.findings.begin(), report.findings.end(), is_finished_with);
+}
+
 /// What --verify comes to.
 std::string verified_text(const Report& report, const TextStyle& style) {
   if (report.verdict == Verdict::ready)
     return paint(style, "CONFIRMED", "32;1") +
-           fmt::format(": the guest runs from NVMe as was promised{}.\n", with_warnings(report));
+           fmt::format(": the guest runs from NVMe as was promised{}.\n", with_warnings(report)) +
+           (can_be_finished(report) ? std::string(finish_offer) : "");
   if (report.verdict == Verdict::not_ready)
     return paint(style, "NOT AS PROMISED", "31;1") +
            fmt::format(" ({}{}).\n", plural(count(report, Status::fail), "fault"),

@@ -171,7 +171,7 @@ class Run {
     if (!folder) return tl::unexpected(folder.error());
     folder_ = std::move(*folder);
     log_.emplace(*folder_, ports_.now);
-    log_->say("nvme-preflight " PREFLIGHT_VERSION " --fix");
+    log_->say(fmt::format("nvme-preflight " PREFLIGHT_VERSION " {}", ports_.command));
     ports_.progress = log_->beside(ports_.progress);
     return {};
   }
@@ -556,7 +556,7 @@ void tidy(const Root& root, const TransactionPorts& ports) {
   if (!names) return;
   if (std::none_of(names->begin(), names->end(), is_run_name) ||
       std::find(names->begin(), names->end(), lock_name) != names->end())
-    (void)take_hold(root, ports, "--fix");
+    (void)take_hold(root, ports, ports.command);
 }
 
 }  // namespace
@@ -597,7 +597,7 @@ FixOutcome apply(const Guest& guest, const std::vector<Step>& steps,
   Result<Plan> plan = prepare(guest, steps, ports);
   if (!plan) return refused(plan.error());
   if (plan->empty()) return nothing_to_do("There is nothing to do.");
-  Result<Hold> hold = take_hold(guest.root, ports, "--fix");
+  Result<Hold> hold = take_hold(guest.root, ports, ports.command);
   if (!hold) return refused(hold.error());
   if (auto done = refuse_unfinished(guest.root); !done) return refused(done.error());
   plan = prepare(guest, steps, ports);
@@ -654,6 +654,24 @@ Result<std::vector<RunInfo>> list_runs(const Root& root) {
     runs.push_back(std::move(info));
   }
   return runs;
+}
+
+std::map<std::string, std::string> texts_before_runs(const Root& root,
+                                                     const std::vector<std::string>& paths) {
+  std::map<std::string, std::string> texts;
+  const Result<std::vector<std::string>> names = run_names(root);
+  for (const std::string& name : names ? *names : std::vector<std::string>{}) {
+    const Result<ParsedJournal> parsed = read_journal(root, name);
+    if (!parsed || parsed->record.undone || !parsed->record.finished()) continue;
+    for (const FileRecord& file : parsed->record.files) {
+      const bool wanted = std::find(paths.begin(), paths.end(), file.path) != paths.end();
+      if (!wanted || !file.existed || !file.placed || texts.contains(file.path)) continue;
+      if (Result<std::string> text =
+              root.read(fmt::format("{}/{}/{}", runs_path, name, file.backup)))
+        texts.emplace(file.path, std::move(*text));
+    }
+  }
+  return texts;
 }
 
 Result<std::optional<std::string>> find_unfinished_run(const Root& root) {

@@ -30,6 +30,7 @@
 #include <chrono>
 #include <ctime>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -69,6 +70,9 @@ struct TransactionPorts {
   std::function<std::time_t()> now;
   ProgressSink progress;
 
+  /// What the run is called in its log and its lock.
+  std::string_view command = "--fix";
+
   /// Free space at an opened directory.
   std::function<Result<Space>(int directory, const std::string& path)> space;
 
@@ -107,6 +111,11 @@ struct FixOutcome {
   std::vector<std::string> changed;  // guest paths, as they are on disk now
   std::string message;               // for a person; may have several lines
 };
+
+/// The texts that those files had before the runs that are still in force changed them (the oldest
+/// run counts), by path. What cannot be read is left out.
+std::map<std::string, std::string> texts_before_runs(const Root& root,
+                                                     const std::vector<std::string>& paths);
 
 /// "applied", "undone", "refused", "nothing-to-do": the words of the report.
 std::string_view to_string(FixOutcome::State state);

@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "agent/check.h"
 #include "agent/engine.h"
 #include "agent/facts/running.h"
+#include "agent/formats/devices_file.h"
+#include "agent/step.h"
 #include "checks/list.h"
 
 namespace preflight {
@@ -14,6 +18,7 @@ extern const Check after_root_disk_check;
 extern const Check after_mounts_check;
 extern const Check after_volume_group_check;
 extern const Check after_failed_units_check;
+extern const Check after_devices_file_check;
 
 namespace {
 
@@ -134,6 +139,122 @@ TEST(AfterSwitch, TheNextBootIsLookedAtAsWell) {
   EXPECT_THAT(ids, testing::IsSupersetOf({"initramfs.driver", "boot.default-entry"}));
   EXPECT_EQ(unknown_check({{"after.mounts", "initramfs.driver"}, {}}), "");
   EXPECT_EQ(unknown_check({{"after.nothing"}, {}}), "after.nothing");
+}
+
+constexpr const char* lvm_conf = "/etc/lvm/lvm.conf";
+constexpr const char* off_by_fix = "devices {\n\tuse_devicesfile = 0\n}\n";
+constexpr const char* as_it_was = "devices {\n\tuse_devicesfile = 1\n}\n";
+constexpr const char* proposal =
+    "VERSION=1.1.1\nIDTYPE=sys_wwid IDNAME=nvme.1b36 DEVNAME=/dev/nvme0n1p3 "
+    "PVID=abcdefghijklmnopqrstuvwxyzABCDEF PART=3\n";
+
+/// Switched, and the devices file still off, as --fix left it.
+Facts finishable(const char* now = off_by_fix, const char* before = as_it_was) {
+  Facts facts = switched();
+  facts.storage->devices[1].uuid = "abcdef-ghij-klmn-opqr-stuv-wxyz-ABCDEF";
+  LvmFacts lvm;
+  lvm.installed = true;
+  lvm.system_dir = "/etc/lvm";
+  lvm.files = {{lvm_conf, now}};
+  facts.lvm = merge_lvm(lvm);
+  facts.lvm.devices_file = fail(ErrorKind::missing, "/etc/lvm/devices/system.devices", "");
+  facts.finishing.lvm_files_before = {{lvm_conf, before}};
+  facts.finishing.devices_file = std::string(proposal);
+  return facts;
+}
+
+std::vector<Step> finishing_steps(const Facts& facts) {
+  std::vector<Finding> findings = after_devices_file_check.run(facts);
+  for (Finding& finding : findings) finding.check = after_devices_file_check.id;
+  const auto steps = plan_fixes(facts, findings);
+  EXPECT_TRUE(steps) << steps.error().message();
+  return steps.value_or(std::vector<Step>{});
+}
+
+TEST(DevicesFileAgain, TheFileComesFirstThenTheVeryTextFromBefore) {
+  const std::vector<Step> steps = finishing_steps(finishable());
+  ASSERT_EQ(steps.size(), 2u);
+  const auto& devices = std::get<EditFile>(steps[0]);
+  EXPECT_EQ(devices.path, "/etc/lvm/devices/system.devices");
+  EXPECT_FALSE(devices.before);
+  EXPECT_EQ(devices.after, proposal);
+  const auto& conf = std::get<EditFile>(steps[1]);
+  EXPECT_EQ(conf.path, lvm_conf);
+  EXPECT_EQ(conf.before, off_by_fix);
+  EXPECT_EQ(conf.after, as_it_was);
+}
+
+TEST(DevicesFileAgain, WhatWasEditedSinceStays) {
+  const std::string edited = std::string(off_by_fix) + "log {\n\tlevel = 7\n}\n";
+  const std::vector<Step> steps = finishing_steps(finishable(edited.c_str()));
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(std::get<EditFile>(steps[1]).after, std::string(as_it_was) + "log {\n\tlevel = 7\n}\n");
+}
+
+TEST(DevicesFileAgain, AnUnusedFileIsReplaced) {
+  Facts facts = finishable();
+  facts.lvm.devices_file = parse_devices_file("/etc/lvm/devices/system.devices", "VERSION=1.1.1\n");
+  const std::vector<Step> steps = finishing_steps(facts);
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(std::get<EditFile>(steps[0]).before, "VERSION=1.1.1\n");
+}
+
+TEST(DevicesFileAgain, OnlyWhatAFixSwitchedOffIsSwitchedOn) {
+  for (const auto& [now, before] : {std::pair{as_it_was, as_it_was},    // finished already
+                                    std::pair{off_by_fix, off_by_fix},  // it was off before
+                                    std::pair{as_it_was, off_by_fix}}) {
+    const Facts facts = finishable(now, before);
+    EXPECT_THAT(statuses(after_devices_file_check, facts), ElementsAre(Status::skip));
+  }
+  Facts facts = finishable();
+  facts.finishing.lvm_files_before.clear();  // no run is in force
+  EXPECT_THAT(statuses(after_devices_file_check, facts), ElementsAre(Status::skip));
+}
+
+/// Why the check leaves the setting as it is; "" when it offers --finish.
+std::string why_left(const Facts& facts) {
+  const std::vector<Finding> findings = after_devices_file_check.run(facts);
+  EXPECT_EQ(findings.at(0).status, Status::warn);
+  return is_fixable(findings[0]) ? "" : findings[0].summary;
+}
+
+TEST(DevicesFileAgain, ItIsOfferedAndNotAFault) {
+  EXPECT_EQ(why_left(finishable()), "");
+  Finding finding = after_devices_file_check.run(finishable()).at(0);
+  finding.check = after_devices_file_check.id;
+  EXPECT_TRUE(is_finished_with(finding));
+  finding.check = "lvm.devicesfile";
+  EXPECT_FALSE(is_finished_with(finding)) << "that is for --fix";
+}
+
+TEST(DevicesFileAgain, WhatWouldHideADiskInUseIsNotOffered) {
+  Facts facts = finishable();
+  facts.finishing.devices_file = std::string("VERSION=1.1.1\n");
+  EXPECT_THAT(why_left(facts), HasSubstr("LVM would list 0 devices, and my-vg has 1 PVs"));
+
+  facts = finishable();  // a foreign PV as well: never imported
+  facts.finishing.devices_file =
+      std::string(proposal) + "IDTYPE=devname IDNAME=/dev/sdb PVID=" + std::string(32, 'x') + "\n";
+  EXPECT_THAT(why_left(facts), HasSubstr("LVM would list 2 devices"));
+
+  facts = finishable();  // /data lies on another VG
+  BlockDevice data = device("dm-2", {1}, {"/data"});
+  data.dm_name = "vault-data", data.path = "/dev/mapper/vault-data", data.type = "lvm";
+  facts.storage->devices.push_back(data);
+  facts.running.pvs->push_back({"/dev/nvme1n1", "vault"});
+  EXPECT_THAT(why_left(facts), HasSubstr("the guest also uses volumes of vault"));
+  facts.storage->devices.back().mounts.clear();  // visible, and nobody's: it stays out
+  EXPECT_EQ(why_left(facts), "");
+
+  facts = finishable();
+  facts.running.pvs = fail(ErrorKind::io, "pvs", "no answer");
+  EXPECT_THAT(why_left(facts), HasSubstr("no answer"));
+  facts = finishable();
+  facts.finishing.devices_file = fail(ErrorKind::io, "lvmdevices", "exit status 5");
+  EXPECT_THAT(why_left(facts), HasSubstr("exit status 5"));
+  facts = finishable();
+  facts.storage->devices[1].uuid.clear();
+  EXPECT_THAT(why_left(facts), HasSubstr("the PVID of /dev/nvme0n1p3 is not known"));
 }
 
 TEST(Running, ReadsWhatPvsReports) {

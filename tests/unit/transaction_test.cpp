@@ -618,6 +618,19 @@ TEST_F(TransactionTest, ListsRuns) {
   EXPECT_EQ(runs[0].changed.size(), 3u);
 }
 
+TEST_F(TransactionTest, WhatFilesWereBeforeTheRunsInForceIsKnown) {
+  const std::string before = slurp(base_ / "etc/lvm/lvm.conf");
+  const auto texts = [this] {
+    return texts_before_runs(guest().root, {"/etc/lvm/lvm.conf", "/etc/lvm/lvmlocal.conf"});
+  };
+  EXPECT_THAT(texts(), IsEmpty());
+  const std::string run = apply_all().run;
+  ASSERT_NE(slurp(base_ / "etc/lvm/lvm.conf"), before);
+  EXPECT_THAT(texts(), ElementsAre(testing::Pair("/etc/lvm/lvm.conf", before)));
+  ASSERT_EQ(undo(guest(), run, ports()).exit_code, 0);
+  EXPECT_THAT(texts(), IsEmpty()) << "an undone run is not in force";
+}
+
 TEST_F(TransactionTest, ADamagedJournalStopsEverythingAndIsNamed) {
   const std::string run = apply_all().run;
   std::string text = slurp(run_dir(run) / "journal");
