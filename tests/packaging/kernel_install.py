@@ -12,10 +12,9 @@ import argparse
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-from merged_root import TOP, MergedRoot, can_merge
+from merged_root import TOP, MergedRoot, can_merge, scratch_folder
 from tally import Tally, skip
 from guest import K1, K2, MACHINE_ID, Guest, Image, write_lsblk
 
@@ -137,7 +136,7 @@ def main() -> int:
     if why := can_merge():
         return skip(f"no guest can be laid over this machine's root: {why}")
     tally = Tally()
-    with tempfile.TemporaryDirectory() as scratch:
+    with scratch_folder() as scratch:
         good_image(tally, Path(scratch) / "good", tool)
         host_only_image(tally, Path(scratch) / "hostonly", tool)
         broken_tool(tally, Path(scratch) / "broken", tool)

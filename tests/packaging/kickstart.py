@@ -9,29 +9,19 @@ usage: kickstart.py --tool PATH
 from __future__ import annotations
 
 import argparse
-import re
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-from merged_root import TOP, MergedRoot, can_merge
+from merged_root import MergedRoot, can_merge, scratch_folder
 from tally import Tally, skip
 from guest import K1, Guest, Image, write_lsblk
+from kickstart_post import LOG, post
 
-SNIPPET = TOP / "packaging/kickstart/post.ks"
-LOG = "var/log/nvme-preflight-kickstart.log"
 DNF = """#!/bin/sh
 echo "dnf $*"
 mv /usr/share/to-install /usr/sbin/nvme-preflight
 """
-
-
-def post(choice: str) -> str:
-    """The script of %post, with the administrator's choice of what a failure means."""
-    body = re.search(r"^%post [^\n]*\n(.*?)^%end", SNIPPET.read_text(), flags=re.M | re.S)
-    assert body and "\nON_FAILURE=continue\n" in body[1]
-    return body[1].replace("ON_FAILURE=continue", f"ON_FAILURE={choice}")
 
 
 def installed_guest(folder: Path, tool: Path, blocked: bool = False) -> MergedRoot:
@@ -113,7 +103,7 @@ def main() -> int:
     if why := can_merge():
         return skip(f"no guest can be laid over this machine's root: {why}")
     tally = Tally()
-    with tempfile.TemporaryDirectory() as scratch:
+    with scratch_folder() as scratch:
         folder = Path(scratch)
         for number, trees in enumerate(("proc sys dev", "proc sys", "proc", "")):
             fixes(tally, folder / f"fixes{number}", tool, trees)

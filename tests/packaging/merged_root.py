@@ -79,11 +79,17 @@ class MergedRoot:
         return lines
 
 
+def scratch_folder() -> tempfile.TemporaryDirectory:
+    """In memory: the kernel refuses an overlay whose layers lie within one another (ELOOP), and this machine's root,
+    with its /tmp, is one of them."""
+    return tempfile.TemporaryDirectory(dir="/dev/shm")
+
+
 def can_merge() -> str:
     """Why this machine cannot lay a guest over its root; empty when it can."""
     if os.geteuid() != 0:
         return "not root"
-    with tempfile.TemporaryDirectory() as scratch:
+    with scratch_folder() as scratch:
         folder = Path(scratch)
         guest = Guest(folder / "guest")
         done = MergedRoot(guest, folder).run("true")
