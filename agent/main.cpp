@@ -25,11 +25,17 @@ void ask_to_stop(int) {
   stop_asked = true;
 }
 
+/// A run that changes the guest ends by its own decision: a key, a lost connection or a reader that
+/// went away must not leave it half done. What the caller ignores stays ignored (nohup(1)).
 void watch_signals() {
   struct sigaction action {};
   action.sa_handler = ask_to_stop;
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before {};
+    ::sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);
+  }
+  ::signal(SIGPIPE, SIG_IGN);
 }
 
 void print(std::string_view text, std::FILE* stream) {

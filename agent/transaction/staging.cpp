@@ -248,7 +248,7 @@ Attempts build_all(const Stage& stage, const Plan& plan, const TransactionPorts&
   attempts.images.resize(plan.images.size());
   const std::size_t count = attempts.images.size();
   std::atomic<std::size_t> failed{count};
-  const StopAsked stop_asked = [&] { return failed < count || (ports.stop && *ports.stop); };
+  const StopAsked stop_asked = [&] { return failed < count || ports.stopped(); };
   // The programs' leftovers are killed when the last of them has ended.
   const Descendants descendants;
   for_each_index(count, choose_jobs(ports.jobs, count, memory_of_a_build), [&](std::size_t i) {
@@ -261,8 +261,10 @@ Attempts build_all(const Stage& stage, const Plan& plan, const TransactionPorts&
     std::size_t none = count;
     if (attempt.image)
       building.result(megabytes(attempt.image->digest.size));
+    else if (failed.compare_exchange_strong(none, i) && !ports.stopped())
+      building.result("failed");
     else
-      building.result(failed.compare_exchange_strong(none, i) ? "failed" : "stopped");
+      building.result("stopped");
   });
   if (failed < count) attempts.failed = failed;
   return attempts;
@@ -275,17 +277,14 @@ Result<void> keep_logs(const Folder& run, const Attempts& attempts) {
   return {};
 }
 
-/// Whatever filled the disk goes first, so that there is room for the logs.
-Error failure(const Plan& plan, const Folder& run, const Attempts& attempts, bool stopped) {
-  (void)remove_tree(run / staging_name);
+Error failure(const Plan& plan, const Folder& run, const Attempts& attempts) {
   const Attempt& attempt = attempts.images[*attempts.failed];
   Error why = attempt.image.error();
   if (attempt.log.empty()) return why;
   why.path = plan.images[*attempts.failed].path;
   why.what += quote(attempt.log);
-  if (!stopped)
-    if (const auto kept = keep_logs(run, attempts); !kept)
-      why.what += fmt::format("\nThe whole log could not be kept: {}", kept.error().what);
+  if (const auto kept = keep_logs(run, attempts); !kept)
+    why.what += fmt::format("\nThe whole log could not be kept: {}", kept.error().what);
   return why;
 }
 
@@ -321,8 +320,10 @@ Result<std::vector<StagedImage>> build_images(const Guest& guest, const Plan& pl
   Stage stage(guest, plan, std::move(*staging), ports);
   if (auto done = stage.prepare_view(); !done) return tl::unexpected(done.error());
   Attempts attempts = build_all(stage, plan, ports);
-  const bool stopped = ports.stop && *ports.stop;
-  if (attempts.failed) return tl::unexpected(failure(plan, run, attempts, stopped));
+  // Whatever filled the disk goes first, so that there is room for the logs.
+  if (attempts.failed) (void)remove_tree(run / staging_name);
+  if (auto done = ports.go_on(); !done) return tl::unexpected(done.error());
+  if (attempts.failed) return tl::unexpected(failure(plan, run, attempts));
   if (auto done = keep_logs(run, attempts); !done) return tl::unexpected(done.error());
   for (Attempt& attempt : attempts.images) {
     if (!attempt.image) return tl::unexpected(attempt.image.error());

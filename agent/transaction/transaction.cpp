@@ -138,7 +138,7 @@ class Run {
     const std::vector<std::string> reasons = recheck();
     if (!reasons.empty())
       return give_up("after the fix the guest would still not be ready:" + lines_of(reasons));
-    if (auto done = go_on(); !done) return give_up(done.error().message());
+    if (auto done = ports_.go_on(); !done) return give_up(done.error().message());
     if (auto done = check_still_ours(); !done) return give_up(done.error().message());
     if (auto done = journal_->append(state_event("committed")); !done)
       return give_up(done.error().message());
@@ -158,11 +158,6 @@ class Run {
     return removed;
   }
 
-  Result<void> go_on() const {
-    if (ports_.stop && *ports_.stop) return fail(ErrorKind::io, "", "stopped by a signal");
-    return {};
-  }
-
   Result<void> open_folder() {
     Result<std::string> name = create_run(hold_.runs.folder(), ports_.now());
     if (!name) return tl::unexpected(name.error());
@@ -178,7 +173,7 @@ class Run {
 
   /// Building takes minutes, in which the guest may have moved on.
   Result<void> check_again(const Plan& plan, const std::vector<StagedImage>& images) {
-    if (auto done = go_on(); !done) return done;
+    if (auto done = ports_.go_on(); !done) return done;
     std::vector<std::uint64_t> sizes;
     for (const StagedImage& image : images) sizes.push_back(image.digest.size);
     if (auto done = check_space(guest_.root, plan, ports_, sizes); !done) return done;
@@ -209,11 +204,11 @@ class Run {
     if (auto done = watch_devices_file(); !done) return done;
     std::size_t file = 0;
     for (const Target& edit : plan.edits) {
-      if (auto done = go_on(); !done) return done;
+      if (auto done = ports_.go_on(); !done) return done;
       if (auto done = apply_edit(edit, file++); !done) return done;
     }
     for (std::size_t i = 0; i < images.size(); ++i) {
-      if (auto done = go_on(); !done) return done;
+      if (auto done = ports_.go_on(); !done) return done;
       if (auto done = install(plan.images[i], images[i], file++); !done) return done;
     }
     return remove_tree(*folder_ / staging_name);
@@ -221,7 +216,7 @@ class Run {
 
   /// The file in the journal with its backup on disk; its index is that of the call.
   Result<void> back_up(const Target& target) {
-    if (auto done = go_on(); !done) return done;
+    if (auto done = ports_.go_on(); !done) return done;
     FileRecord record;
     record.path = target.path;
     record.existed = target.existed;

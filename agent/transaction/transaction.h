@@ -78,6 +78,13 @@ struct TransactionPorts {
 
   /// True once SIGINT or SIGTERM came: everything is put back. May be nullptr.
   const std::atomic<bool>* stop = nullptr;
+  bool stopped() const { return stop && *stop; }
+
+  /// An error once that signal came.
+  Result<void> go_on() const {
+    if (stopped()) return fail(ErrorKind::io, "", "stopped by a signal");
+    return {};
+  }
 
   /// The devices file that lvm2 will rename once it is switched off (LvmFacts).
   std::string devices_file = "/etc/lvm/devices/system.devices";

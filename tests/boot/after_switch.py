@@ -25,15 +25,17 @@ PLUGIN = cli.REPO / "packaging/kernel-install/99-nvme-preflight.install"
 BACKUPS = "/var/lib/nvme-preflight"
 
 # The kernel package's scriptlet, as far as it matters here: the image is put in place, then the plugins after it run.
-FIRST = FACTS + """
+FIRST = FACTS + r"""
 kernel=$(uname -r)
 step verify nvme-preflight --verify --json
 cd /etc/kernel/install.d
 cp -p /boot/initramfs-$kernel.img /root/good.img
-echo 'cp "$(cat /run/lab/image)" /boot/initramfs-$2.img' >50-dracut.install; chmod 755 50-dracut.install
+printf '#!/bin/sh\ncp "$(cat /run/lab/image)" /boot/initramfs-$2.img\n' >50-dracut.install; chmod 755 50-dracut.install
 for image in installed good; do
-  [ $image = good ] && echo /root/good.img >/run/lab/image || ls %(backups)s/*/backup-* | while read -r file; do
-    [ $(stat -c %%s $file) -gt 1000000 ] && echo $file; done >/run/lab/image
+  case $image in
+    good) echo /root/good.img ;;
+    *) find %(backups)s -name 'backup-*' -size +1024k | head -n 1 ;;
+  esac >/run/lab/image
   step new-kernel-$image kernel-install add $kernel /boot/vmlinuz-$kernel
 done
 step journal journalctl -b -t nvme-preflight -p err -o cat
@@ -128,7 +130,7 @@ def first_boot(lab: cli.Lab, disk: Disk) -> None:
 
 def second_boot(lab: cli.Lab, disk: Disk) -> None:
     row = lab.table.row
-    done = boot(disk, Bus.NVME, SECOND, lab.logs / "2-finished-nvme", snapshot=True)
+    done = boot(disk, Bus.NVME, SECOND, lab.logs / "2-finished-nvme", snapshot=True, finish=900)
     row(done.state is State.NORMAL and Facts.of(done).pvs == "/dev/nvme0n1p3 rl", "finished, it boots on NVMe again",
         f"{done.state.value} ({done.reason}), {Facts.of(done)}, {done.seconds:.0f} s")
     devices = step_of(done, "devices").out

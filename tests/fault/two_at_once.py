@@ -54,20 +54,28 @@ def start(rig: Rig, *arguments: str, before: list[str] | None = None) -> subproc
 
 
 @contextlib.contextmanager
-def held_in_dracut(rig: Rig) -> Iterator[subprocess.Popen]:
-    """A --fix that is building its first image."""
+def waiting_dracut(rig: Rig) -> Iterator[None]:
+    """The guest's dracut says that it has begun, and waits until it may go on."""
     (rig.top / "usr/bin/dracut").rename(rig.top / "usr/bin/dracut-good")
     (rig.top / "usr/bin/dracut").write_text(WAITING_DRACUT)
     (rig.top / "usr/bin/dracut").chmod(0o755)
-    with start(rig, "--fix") as first:
+    try:
+        yield
+    finally:
+        for name in ("go", "dracut-waits"):
+            (rig.top / "run" / name).unlink(missing_ok=True)
+        (rig.top / "usr/bin/dracut-good").rename(rig.top / "usr/bin/dracut")
+
+
+@contextlib.contextmanager
+def held_in_dracut(rig: Rig) -> Iterator[subprocess.Popen]:
+    """A --fix that is building its first image."""
+    with waiting_dracut(rig), start(rig, "--fix") as first:
         try:
             wait_for("dracut", (rig.top / "run/dracut-waits").exists)
             yield first
         finally:
             first.kill()
-            for name in ("go", "dracut-waits"):
-                (rig.top / "run" / name).unlink(missing_ok=True)
-            (rig.top / "usr/bin/dracut-good").rename(rig.top / "usr/bin/dracut")
 
 
 @contextlib.contextmanager

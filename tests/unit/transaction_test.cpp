@@ -426,14 +426,18 @@ TEST_F(TransactionTest, AGuestThatIsStillNotReadyIsPutBack) {
 
 TEST_F(TransactionTest, ASignalPutsEverythingBack) {
   during_recheck_ = [this] { stop_ = true; };
-  EXPECT_EQ(apply_all().exit_code, 5);
+  const FixOutcome outcome = apply_all();
+  EXPECT_EQ(outcome.exit_code, 5);
+  EXPECT_THAT(outcome.message, HasSubstr("stopped by a signal"));
   EXPECT_EQ(picture(base_), original_);
   EXPECT_EQ(list_runs(guest().root).value().at(0).state, RunInfo::State::undone);
 }
 
 TEST_F(TransactionTest, ASignalDuringTheBuildLeavesNoTrace) {
   during_build_ = [this] { stop_ = true; };
-  EXPECT_EQ(apply_all().exit_code, 5);
+  const FixOutcome outcome = apply_all();
+  EXPECT_EQ(outcome.exit_code, 5);
+  EXPECT_THAT(outcome.message, HasSubstr("stopped by a signal"));
   expect_untouched();
 }
 
