@@ -98,6 +98,19 @@ TEST_F(ChrootTest, ShowsAnotherFileOnlyToTheProgram) {
   EXPECT_EQ(slurp(base_ / "etc/a"), "old");
 }
 
+TEST_F(ChrootTest, AnEmptyDirectoryInMemoryEndsWithTheProgram) {
+  std::ofstream(base_ / "etc/a") << "old";
+  auto output =
+      run_in_guest(guest(),
+                   shell("set -- /etc/*; echo \"$*\"; echo new > /etc/a; echo x > /etc/b; "
+                         "read x < /etc/a; echo $x"),
+                   {{"", "/etc"}}, nullptr);
+  ASSERT_TRUE(output) << output.error().message();
+  EXPECT_EQ(output->out, "/etc/*\nnew\n") << output->err;
+  EXPECT_EQ(slurp(base_ / "etc/a"), "old");
+  EXPECT_FALSE(fs::exists(base_ / "etc/b"));
+}
+
 TEST_F(ChrootTest, KeepsAFileAsItIs) {
   std::ofstream(base_ / "etc/a") << "old";
   auto output = run_in_guest(guest(),
