@@ -52,8 +52,8 @@ def place_of(record: Record) -> Place:
 
 
 def verdict_of(record: Record) -> str:
-    """Live where offline could not tell."""
-    if record.offline and record.offline.verdict == "unknown" and record.live:
+    """Live where offline could not tell, or goes by what EL's programs do and the stand-in's differ."""
+    if record.offline and record.live and (record.offline.verdict == "unknown" or record.scenario.standin):
         return record.live.verdict
     return record.offline.verdict if record.offline else "-"
 
