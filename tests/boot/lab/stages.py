@@ -146,11 +146,13 @@ def _live(run: Run, jobs: Sequence[Job], number: int) -> None:
         run.say(f"{job.scenario.name}: live {job.record.live}")
 
 
-def _live_groups(jobs: Iterable[Job]) -> list[list[Job]]:
+def _live_groups(jobs: Sequence[Job], guests: int) -> list[list[Job]]:
+    """A few scenarios are shared out, so that no guest waits for another that asks about all of them."""
     groups: dict[tuple[str, str, str], list[Job]] = {}
     for job in jobs:
         groups.setdefault(_group(job.scenario), []).append(job)
-    return [group[at:at + _LIVE_AT_ONCE] for group in groups.values() for at in range(0, len(group), _LIVE_AT_ONCE)]
+    at_once = min(_LIVE_AT_ONCE, -(-len(jobs) // guests))
+    return [group[at:at + at_once] for group in groups.values() for at in range(0, len(group), at_once)]
 
 
 def _nvme(run: Run, job: Job) -> None:
@@ -291,7 +293,7 @@ def run(scenarios: Sequence[Scenario], store: Store, program: Path, work: Path, 
             _side_by_side(guests, [partial(_guarded, this, job, name, what) for job in chosen])
 
     if "live" in wanted:
-        groups = _live_groups(job for job in jobs if job.record.live is None)
+        groups = _live_groups([job for job in jobs if job.record.live is None], guests)
         _side_by_side(guests, [partial(_live, this, group, number) for number, group in enumerate(groups)])
     pooled("nvme", _nvme, (job for job in jobs if job.record.nvme is None))
     pooled("virtio", _virtio, (job for job in jobs if job.record.virtio is None and job.record.offline
