@@ -123,7 +123,8 @@ class Table:
                 ("live prediction", "live", record.live), ("boot on NVMe", "nvme", record.nvme),
                 ("boot on virtio", "virtio", record.virtio or not ready),
                 ("next kernel", "next", record.next_kernel or not (
-                    record.nvme and record.nvme.boots and (record.scenario.next or not ready))),
+                    record.nvme and record.nvme.boots and place_of(record) is not Place.DECLINED
+                    and (record.scenario.next or not ready))),
                 ("boots after --fix", "fix", not (record.fixed and record.fixed.verdict == "ready")
                  or (record.fixed_nvme and record.fixed_virtio)),
                 ("--fix", "fix", record.fix or ready or not (record.offline and record.offline.fixes)),
