@@ -39,12 +39,12 @@ MUTANTS = (
            'else if (entry.idtype == "sys_serial")\n    out = {Status::fail,',
            'else if (entry.idtype == "sys_serial")\n    out = {Status::pass,', ("devices_sys_serial", "lvmlocal_on")),
     Mutant("lvm.activation: volumes that do not exist are not looked for", "checks/lvm_activation.cpp",
-           "if (exists(*facts.storage, volume)) continue;", "if (exists(*facts.storage, volume) || true) continue;", ("stale_rd_lvm_lv",)),
+           "if (*found != Existence::missing) continue;", "continue;", ("stale_rd_lvm_lv",)),
     Mutant("fstab.device-names: every line counts as optional", "checks/table_device_names.cpp",
-           "finding.status = without.empty() ? Status::fail : Status::warn;",
-           "finding.status = Status::warn;", ("fstab_vda2", "fstab_by_id")),
+           "finding.status = line.is_optional() ? Status::warn : Status::fail;",
+           "finding.status = Status::warn;", ("fstab_vda2", "fstab_by_id", "el9_crypttab_swap")),
     Mutant("fstab.device-names: nofail is not looked at", "checks/table_device_names.cpp",
-           "finding.status = without.empty() ? Status::fail : Status::warn;",
+           "finding.status = line.is_optional() ? Status::warn : Status::fail;",
            "finding.status = Status::fail;", ("fstab_vda2_nofail",)),
     Mutant("dracut.hostonly: nothing has to force nvme", "checks/dracut_hostonly.cpp",
            "rehearsal.forced ? forced", "true ? forced", ("hostonly_in_dracut_conf", "modprobed_nvme")),
@@ -82,7 +82,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--logs", type=Path, default=cli.REPO / "build/boot-logs/truth_table")
     parser.add_argument("--records", type=Path, help="of a run of truth_table.py (LOGS/records)")
-    parser.add_argument("--cmake", action="append", default=[], metavar="OPTION", help="further options for cmake")
+    parser.add_argument("--cmake", action="append", default=[], metavar="OPTION",
+                        help="further options for cmake, each as --cmake=-DNAME=VALUE")
     options = parser.parse_args()
     options.records = options.records or options.logs / "records"
     cli.end_by_signal()

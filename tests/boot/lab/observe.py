@@ -15,8 +15,9 @@ from .vm import Boot, Bus, Host, State, boot
 
 QUESTIONS = FACTS + """
 step mounts findmnt -rno TARGET
+step mappings ls /dev/mapper
 step failed systemctl --failed --no-legend --plain
-step late sh -c 'sleep 20; grep -v "^ *#" /etc/fstab | while read -r spec rest; do case $spec in *=*) findfs "$spec";; *) [ -e "$spec" ];; esac || echo "gone $spec $rest"; done'
+systemctl --quiet is-active emergency.target && step late sh -c 'sleep 20; grep -v "^ *#" /etc/fstab | while read -r spec rest; do case $spec in *=*) findfs "$spec";; *) [ -e "$spec" ];; esac || echo "gone $spec $rest"; done'
 """
 _TRIES = 3
 _OPTIONAL = {"nofail", "noauto"}
@@ -29,21 +30,26 @@ class Wanted:
     mounts: tuple[str, ...]
     swaps: int
     vg: bool
+    mappings: tuple[str, ...] = ()      # of crypttab
 
     @classmethod
     def of(cls, root: Path, lvm: bool) -> Wanted:
         mounts, swaps = ["/"], 0
-        for line in (root / "etc/fstab").read_text().splitlines():
-            fields = line.split()
-            if len(fields) < 3 or fields[0].startswith("#"):
-                continue
-            if len(fields) > 3 and _OPTIONAL & set(fields[3].split(",")):
+        for fields in _table(root / "etc/fstab"):
+            if len(fields) < 3:
                 continue
             if fields[2] == "swap":
                 swaps += 1
             elif fields[1] not in mounts:
                 mounts.append(fields[1])
-        return cls(tuple(mounts), swaps, lvm)
+        return cls(tuple(mounts), swaps, lvm, tuple(fields[0] for fields in _table(root / "etc/crypttab")))
+
+
+def _table(file: Path) -> list[list[str]]:
+    """The lines that are not nofail or noauto, both tables' fourth field."""
+    rows = [line.split() for line in file.read_text().splitlines()] if file.exists() else []
+    return [row for row in rows if row and not row[0].startswith("#")
+            and not (len(row) > 3 and _OPTIONAL & set(row[3].split(",")))]
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,8 @@ def _missing(done: Boot, bus: Bus, wanted: Wanted) -> list[str]:
     missing = [f"{mount} not mounted" for mount in wanted.mounts if mount not in mounted]
     if len(_lines(done, "swaps")) < wanted.swaps:
         missing.append("swap not on")
+    opened = _lines(done, "mappings")
+    missing += [f"mapping {name} not open" for name in wanted.mappings if name not in opened]
     disk = "/dev/nvme0n1" if bus is Bus.NVME else "/dev/vda"
     if wanted.vg and not any(line.startswith(disk) and line.split()[1:] == [VG] for line in _lines(done, "pvs")):
         missing.append("pvs shows no PV")

@@ -52,8 +52,8 @@ def place_of(record: Record) -> Place:
 
 
 def verdict_of(record: Record) -> str:
-    """Live where offline could not tell."""
-    if record.offline and record.offline.verdict == "unknown" and record.live:
+    """Live where offline could not tell, or goes by what EL's programs do and the stand-in's differ."""
+    if record.offline and record.live and (record.offline.verdict == "unknown" or record.scenario.standin):
         return record.live.verdict
     return record.offline.verdict if record.offline else "-"
 
@@ -123,7 +123,8 @@ class Table:
                 ("live prediction", "live", record.live), ("boot on NVMe", "nvme", record.nvme),
                 ("boot on virtio", "virtio", record.virtio or not ready),
                 ("next kernel", "next", record.next_kernel or not (
-                    record.nvme and record.nvme.boots and (record.scenario.next or not ready))),
+                    record.nvme and record.nvme.boots and place_of(record) is not Place.DECLINED
+                    and (record.scenario.next or not ready))),
                 ("boots after --fix", "fix", not (record.fixed and record.fixed.verdict == "ready")
                  or (record.fixed_nvme and record.fixed_virtio)),
                 ("--fix", "fix", record.fix or ready or not (record.offline and record.offline.fixes)),

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from . import artefacts, base
@@ -23,7 +25,7 @@ from .scenario import Scenario
 from .tree import Tree, install_tool
 from .vm import Bus, State, boot
 
-ALL = ("predict", "live", "nvme", "next", "fix", "virtio")
+ALL = ("predict", "live", "nvme", "virtio", "next", "fix")
 _LIVE_AT_ONCE = 12      # changes per guest: a few images each, and its root has 1.7 GB free
 _CHECK = "step check nvme-preflight --check --json\n"
 
@@ -144,11 +146,13 @@ def _live(run: Run, jobs: Sequence[Job], number: int) -> None:
         run.say(f"{job.scenario.name}: live {job.record.live}")
 
 
-def _live_groups(jobs: Iterable[Job]) -> list[list[Job]]:
+def _live_groups(jobs: Sequence[Job], guests: int) -> list[list[Job]]:
+    """A few scenarios are shared out, so that no guest waits for another that asks about all of them."""
     groups: dict[tuple[str, str, str], list[Job]] = {}
     for job in jobs:
         groups.setdefault(_group(job.scenario), []).append(job)
-    return [group[at:at + _LIVE_AT_ONCE] for group in groups.values() for at in range(0, len(group), _LIVE_AT_ONCE)]
+    at_once = min(_LIVE_AT_ONCE, -(-len(jobs) // guests))
+    return [group[at:at + at_once] for group in groups.values() for at in range(0, len(group), at_once)]
 
 
 def _nvme(run: Run, job: Job) -> None:
@@ -193,6 +197,8 @@ def _next(run: Run, job: Job) -> None:
         return
     if not job.scenario.next and not (record.offline and record.offline.verdict == "not-ready"):
         return
+    if record.offline and record.offline.failing == ("guest.supported",):    # declined: nothing was promised
+        return
     disk = job.disk.clone(run.work / f"{job.scenario.name}.next.raw")
     failed = _rebuild(run, job, disk)
     if failed:
@@ -217,7 +223,7 @@ def _fix(run: Run, job: Job) -> None:
     record = job.record
     if record.offline is None or record.offline.verdict != "not-ready" or not record.offline.fixes:
         return
-    if record.fixed_nvme is not None and record.fixed_virtio is not None:
+    if record.fixed and (record.fixed.verdict != "ready" or (record.fixed_nvme and record.fixed_virtio)):
         return
     begun = time.monotonic()
     disk = job.disk.clone(run.work / f"{job.scenario.name}.fixed.raw")
@@ -244,6 +250,17 @@ def _fix(run: Run, job: Job) -> None:
     disk.image.unlink()
 
 
+def _each_kind_first(jobs: Iterable[Job]) -> list[Job]:
+    """One of every set of fixes before a second of any: a run that is cut short has tried most kinds."""
+    seen: Counter[tuple[str, ...]] = Counter()
+    ranked: list[tuple[int, Job]] = []
+    for job in jobs:
+        kind = job.record.offline.fixes if job.record.offline else ()
+        ranked.append((seen[kind], job))
+        seen[kind] += 1
+    return [job for _, job in sorted(ranked, key=lambda pair: pair[0])]
+
+
 def _guarded(run: Run, job: Job, name: str, what: Callable[[Run, Job], None]) -> None:
     """One scenario's trouble must not cost the others their results."""
     begun = time.monotonic()
@@ -257,6 +274,17 @@ def _guarded(run: Run, job: Job, name: str, what: Callable[[Run, Job], None]) ->
         run.store.save(job.record)
 
 
+def _side_by_side(guests: int, tasks: Iterable[Callable[[], None]]) -> None:
+    with ThreadPoolExecutor(guests) as pool:
+        futures = [pool.submit(task) for task in tasks]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:       # a signal: what has begun comes to its end, the rest never begins
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
 def run(scenarios: Sequence[Scenario], store: Store, program: Path, work: Path, logs: Path, guests: int,
         wanted: Sequence[str]) -> list[str]:
     this = Run(store, program, work, logs, guests)
@@ -264,20 +292,16 @@ def run(scenarios: Sequence[Scenario], store: Store, program: Path, work: Path, 
 
     def pooled(name: str, what: Callable[[Run, Job], None], chosen: Iterable[Job]) -> None:
         if name in wanted:
-            with ThreadPoolExecutor(guests) as pool:
-                for future in [pool.submit(_guarded, this, job, name, what) for job in chosen]:
-                    future.result()
+            _side_by_side(guests, [partial(_guarded, this, job, name, what) for job in chosen])
 
     if "live" in wanted:
-        groups = _live_groups(job for job in jobs if job.record.live is None)
-        with ThreadPoolExecutor(guests) as pool:
-            for future in [pool.submit(_live, this, group, number) for number, group in enumerate(groups)]:
-                future.result()
+        groups = _live_groups([job for job in jobs if job.record.live is None], guests)
+        _side_by_side(guests, [partial(_live, this, group, number) for number, group in enumerate(groups)])
     pooled("nvme", _nvme, (job for job in jobs if job.record.nvme is None))
-    pooled("next", _next, (job for job in jobs if job.record.next_kernel is None))
-    pooled("fix", _fix, jobs)
     pooled("virtio", _virtio, (job for job in jobs if job.record.virtio is None and job.record.offline
                                and job.record.offline.verdict != "not-ready"))
+    pooled("next", _next, (job for job in jobs if job.record.next_kernel is None))
+    pooled("fix", _fix, _each_kind_first(jobs))
     for trouble in this.troubles:
         this.say(f"TROUBLE {trouble}")
     return this.troubles

@@ -22,12 +22,13 @@ from .run import LabError
 _VM_UUID = "6d3e4c7a-1f52-4f0e-9a53-2b1f6f0c8e11"
 
 # What the lab adds to the entry's own command line: how long to wait, never what to find.
-# Shorter where the wait ends in the same failure: dracut gives up on root 30 s after udev has settled instead of 180
-# and powers off instead of asking for a shell. Longer where a busy build machine would turn a slow boot into a failed
-# one: under TCG beside a compiler, /home has been seen to take more than 45 of systemd's 90 s, and the kernel's early
-# test of its timer to see no tick at all (it panics then).
-EXTRA = ("console=ttyS0,115200 loglevel=4 no_timer_check systemd.show_status=1 rd.retry=30 rd.shell=0 "
-          "rd.emergency=poweroff systemd.default_device_timeout_sec=150 systemd.default_timeout_start_sec=300")
+# Shorter where the wait ends in the same failure: dracut gives up on root after 20 rounds of its queue instead of 360
+# (rd.retry counts two a second, and a round that looks for LVs takes seconds here; it counts only rounds in which udev
+# has nothing left to do) and powers off instead of asking for a shell. Devices get what EL gives them, 90 s: emergency
+# mode that came of a slow build machine is told apart (observe.py). Longer where a busy machine would turn a slow boot
+# into a failed one: a service's start, and the kernel's early test of its timer (it has seen no tick, and panicked).
+EXTRA = ("console=ttyS0,115200 loglevel=4 no_timer_check systemd.show_status=1 rd.retry=10 rd.shell=0 "
+         "rd.emergency=poweroff systemd.default_device_timeout_sec=90 systemd.default_timeout_start_sec=300")
 
 # erms/fsrm off: TCG runs "rep stosb" byte by byte, and a kernel that sees them clears its pages that way. svm off: nested
 # virtualisation only loads the kvm modules. Without an explicit xlevel QEMU drops the leaf with the address sizes along
