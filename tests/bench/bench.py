@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import os
+import pickle
 import platform
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,7 +30,7 @@ import guests
 import images as image_cache
 import traced
 from guests import Tree
-from images import KERNELS, PACKINGS, Images
+from images import KERNELS, PACKINGS, Images, base
 from guest import K1
 from lab.run import LabUnavailable
 from measure import BenchError, Command, Took, interleaved, median, once
@@ -58,8 +60,12 @@ class Target:
 
 @dataclass
 class Report:
+    """What one section found."""
+
+    when: str = ""
     targets: list[Target] = field(default_factory=list)
     tables: list[str] = field(default_factory=list)
+    peaks: list[float] = field(default_factory=list)    # of --check, MiB
 
     def at_most(self, name: str, value: float, limit: float, unit: str = "x", places: int = 2) -> None:
         self.targets.append(Target(name, f"<= {limit:g}{unit}", f"{value:.{places}f}{unit}", value <= limit))
@@ -91,7 +97,6 @@ class Bench:
         self.tool, self.scratch, self.made, self.rounds, self.tiny = tool, scratch, made, rounds, tiny
         self.slow_rounds = max(1, rounds // 3)
         self.report = Report()
-        self.peaks: list[float] = []
 
     def place(self, name: str) -> Path:
         folder = self.scratch / name
@@ -103,14 +108,13 @@ class Bench:
 
     # One image and four of them, in every packing.
 
-    def read_images(self) -> None:
-        for packing in PACKINGS.values():
-            top = self.place(packing.name)
-            one = guests.guest_with(top / "one", self.made, packing.name, (K1,), "generic")
-            four = guests.guest_with(top / "four", self.made, packing.name, KERNELS, "hostonly", rescue=True)
-            self.against_decompression(packing, one)
-            self.against_lsinitrd(packing, one, four)
-            shutil.rmtree(top)
+    def packing(self, name: str) -> None:
+        packing, top = PACKINGS[name], self.place(name)
+        one = guests.guest_with(top / "one", self.made, name, (K1,), "generic")
+        four = guests.guest_with(top / "four", self.made, name, KERNELS, "hostonly", rescue=True)
+        self.against_decompression(packing, one)
+        self.against_lsinitrd(packing, one, four)
+        shutil.rmtree(top)
 
     def against_decompression(self, packing: image_cache.Packing, one: Tree) -> None:
         member = self.made.member("generic", packing.name)
@@ -121,7 +125,7 @@ class Bench:
             f"{packing.to_stdout} and cpio -t": ["sh", "-c", f'{packing.to_stdout} "$1" | cpio -t --quiet', "sh", member],
             f"{packing.to_stdout} and bsdtar -t": ["sh", "-c", f'{packing.to_stdout} "$1" | bsdtar -tf -', "sh", member],
         }, self.rounds)
-        self.peaks.append(taken[ours].peak)
+        self.report.peaks.append(taken[ours].peak)
         self.report.table(f"{packing.name}: one image, beside plain decompression", TOOK_HEADER, took_rows(taken, ours))
         if packing.name in ("gzip", "xz", "zstd"):
             self.report.at_most(f"{packing.name}, one image: CPU of --check to that of `{packing.test}`",
@@ -134,7 +138,7 @@ class Bench:
             ours1: self.check(one), lsinitrd1: ["lsinitrd", *one.boot_images()],
             ours4: self.check(four), lsinitrd4: ["sh", "-c", LSINITRD_ALL, "sh", *four.boot_images()],
             script: ["sh", "-c", PEER_SCRIPT, "sh", four.top]}, self.slow_rounds)
-        self.peaks.append(taken[ours4].peak)
+        self.report.peaks.append(taken[ours4].peak)
         self.report.table(f"{packing.name}: beside lsinitrd", TOOK_HEADER, took_rows(taken, ours4))
         if packing.name not in ("gzip", "xz", "zstd"):
             return
@@ -160,14 +164,10 @@ class Bench:
             self.report.at_most(f"{packing.name}: CPU per byte, {sizes[-1]} MB image to {sizes[0]} MB image", growth, 1.05)
             self.report.at_most(f"{packing.name}: peak memory, {sizes[-1]} MB image to {sizes[0]} MB image",
                                 large.peak / small.peak, 1.05)
-            self.peaks.append(large.peak)
+            self.report.peaks.append(large.peak)
             for tree in trees.values():
                 shutil.rmtree(tree.top.parent)
         self.report.table("An image of 20, 100 and 400 MB", ["MB: CPU, peak memory", *map(str, sizes)], rows)
-
-    def peak(self) -> None:
-        if self.peaks:
-            self.report.at_most("peak memory of --check, the largest of all runs above", max(self.peaks), 48, " MiB", 1)
 
     def growth(self) -> None:
         rows = []
@@ -179,7 +179,7 @@ class Bench:
             rows.append([name, *(f"{count}: {t * 1000:.1f} ms" for count, t in zip(counts, cpu))])
             self.report.at_most(f"10 times more {name}: CPU, the worse of two steps",
                                 max(after / before for before, after in zip(cpu, cpu[1:])), 10)
-            self.peaks.append(max(t.peak for t in taken.values()))
+            self.report.peaks.append(max(t.peak for t in taken.values()))
         self.report.table("More of everything", ["count: CPU", *(["1x", "2x"] if self.tiny else ["1x", "10x", "100x"])], rows)
 
     # The rest of --check, and what no clock shows.
@@ -206,8 +206,8 @@ class Bench:
         rows = [[image.name, str(seen.opens[image]), str(seen.reads[image]),
                  f"{seen.read[image] / image.stat().st_size:.2f}"] for image in tree.boot_images()]
         self.report.table("How often each image is read (strace)", ["", "opens", "reads", "bytes read to its size"], rows)
-        self.report.holds("images are read once each", "1 open, every byte once",
-                          f"{max(seen.opens.values())} open, {max(seen.reads.values())} reads", seen.read_once(tree))
+        self.report.holds("images are read once each", "every byte once", "as wanted" if seen.read_once(tree) else
+                          "see the table below", seen.read_once(tree))
         self.report.holds("external commands of --check", "0", str(len(seen.commands)), not seen.commands)
         self.report.holds("files that --check makes", "0", str(len(seen.made)), not seen.made)
 
@@ -269,25 +269,47 @@ def machine(tool: Path) -> list[str]:
                   if line.startswith("model name")), "unknown")
     release = next((line.split("=")[1].strip('"') for line in Path("/etc/os-release").read_text().splitlines()
                     if line.startswith("PRETTY_NAME")), "unknown")
-    return [f"- {datetime.date.today()}; {os.cpu_count()} cores, {model}; {release}, kernel {platform.release()}; "
-            f"load {os.getloadavg()[0]:.1f} at the end, {os.getloadavg()[2]:.1f} over 15 minutes",
+    return [f"- {datetime.date.today()}; {os.cpu_count()} cores, {model}; {release}, kernel {platform.release()}",
             f"- {first_line(f'{tool} --version')}; images of kernel {image_cache.machine_kernel()} by "
             f"{first_line('dracut --version') if shutil.which('dracut') else 'no dracut'}",
             f"- {'; '.join(first_line(command) for command in VERSIONS)}"]
 
 
-def markdown(report: Report, about: list[str]) -> str:
-    rows = "\n".join(f"| {t.name} | {t.wanted} | {t.measured} | {t.verdict} |" for t in report.targets)
-    met = sum(t.met is True for t in report.targets)
+def peak(reports: Iterable[Report]) -> Report:
+    report = Report()
+    if peaks := [peak for one in reports for peak in one.peaks]:
+        report.at_most("peak memory of --check, the largest of all runs", max(peaks), 48, " MiB", 1)
+    return report
+
+
+def markdown(reports: dict[str, Report], about: list[str]) -> str:
+    targets = [target for report in [*reports.values(), peak(reports.values())] for target in report.targets]
+    rows = "\n".join(f"| {t.name} | {t.wanted} | {t.measured} | {t.verdict} |" for t in targets)
+    met = sum(target.met is True for target in targets)
+    sections = "\n".join(f"{table}\n({report.when})\n" for report in reports.values() for table in report.tables)
     return ("<!-- SPDX-License-Identifier: MIT -->\n# Measured\n\nWritten by tests/bench/bench.py; what it means is in "
-            "README.md beside this file. Ratios are to the first line that is ours; peak memory is the largest process's.\n\n"
-            + "\n".join(about) + f"\n\n## Targets: {met} of {len(report.targets)} met\n\n"
-            "| target | wanted | measured | |\n|---|---|---|---|\n" + rows + "\n\n" + "\n".join(report.tables))
+            "README.md beside this file. Ratios are to the line of ours that has 1.00; peak memory is the largest process's, "
+            "and the starter has 8 MiB, which is the least that can be told.\n\n"
+            + "\n".join(about) + f"\n\n## Targets: {met} of {len(targets)} met\n\n"
+            "| target | wanted | measured | |\n|---|---|---|---|\n" + rows + "\n\n" + sections)
 
 
 SECTIONS: dict[str, Callable[[Bench], None]] = {
-    "images": Bench.read_images, "sizes": Bench.sizes, "growth": Bench.growth, "peak": Bench.peak, "rest": Bench.rest,
-    "size": Bench.size, "fix": Bench.fix}
+    **{name: functools.partial(Bench.packing, name=name) for name in PACKINGS},
+    "sizes": Bench.sizes, "growth": Bench.growth, "rest": Bench.rest, "size": Bench.size, "fix": Bench.fix}
+
+
+class Kept:
+    """What was measured so far with this tool: a slow machine may take it section by section."""
+
+    def __init__(self, cache: Path, tool: Path, tiny: bool) -> None:
+        self.path = cache / f"measured-{'tiny-' if tiny else ''}{base.digest(tool.read_bytes())}.pickle"
+        self.reports: dict[str, Report] = pickle.loads(self.path.read_bytes()) if self.path.exists() else {}
+
+    def keep(self, name: str, report: Report) -> None:
+        self.reports = {section: report if section == name else self.reports[section] for section in SECTIONS
+                        if section == name or section in self.reports}
+        self.path.write_bytes(pickle.dumps(self.reports))
 
 
 def main() -> int:
@@ -295,7 +317,8 @@ def main() -> int:
     parser.add_argument("--tool", required=True, type=Path)
     parser.add_argument("--results", type=Path, help="write the tables there, as Markdown")
     parser.add_argument("--rounds", type=int, default=9, help="runs of the quick commands (9); a third as many of the slow")
-    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS),
+                        help="measure these; of the others the tables have what the cache keeps of the same tool")
     parser.add_argument("--tiny", action="store_true", help="small inputs, no dracut, no --fix: tests the benchmark itself")
     parser.add_argument("--cache", type=Path, default=image_cache.cache_dir(), help="where the images are kept")
     options = parser.parse_args()
@@ -303,14 +326,19 @@ def main() -> int:
         return skip(f"not installed: {', '.join(missing)}")
     if not options.tiny and not (shutil.which("dracut") and image_cache.machine_kernel()):
         return skip("no dracut, or no kernel in /lib/modules")
-    sections = [name for name in options.only if not (options.tiny and name == "fix")]
     made = image_cache.images(options.cache, options.tiny)
     with tempfile.TemporaryDirectory(prefix=".guests-", dir=options.cache) as scratch:
         tool = Path(shutil.copy2(options.tool, Path(scratch) / "nvme-preflight"))  # it may be built anew meanwhile
-        bench = Bench(tool, Path(scratch), made, options.rounds, options.tiny)
-        for name in sections:
+        kept = Kept(options.cache, tool, options.tiny)
+        for name in SECTIONS:
+            if name not in options.only or (options.tiny and name == "fix"):
+                continue
+            bench = Bench(tool, Path(scratch), made, options.rounds, options.tiny)
             SECTIONS[name](bench)
-        text = markdown(bench.report, machine(tool))
+            bench.report.when = (f"{datetime.datetime.now():%Y-%m-%d %H:%M}, {options.rounds} rounds, "
+                                 f"load {os.getloadavg()[0]:.1f}")
+            kept.keep(name, bench.report)
+        text = markdown(kept.reports, machine(tool))
     print(text.split("\n## ", 2)[1])
     if options.results:
         options.results.write_text(text)

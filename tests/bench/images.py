@@ -54,7 +54,7 @@ class Images:
         return self.folder / f"{what}.{packing}"
 
     def write(self, what: str, packing: str, kernel: str, target: Path, copies: int = 1) -> None:
-        """As it lies in /boot: behind a microcode segment, which leads from the kernel's name to the modules."""
+        """As it lies in /boot: behind a microcode segment, which has what _early() says besides."""
         with target.open("wb") as image:
             image.write((self.folder / f"early-{kernel}.cpio").read_bytes())
             for _ in range(copies):
@@ -83,11 +83,13 @@ def _pack(folder: Path, what: str, plain: Path) -> None:
 
 
 def _early(folder: Path, size: int) -> None:
-    """One image serves all kernels, for packing takes minutes: it has the modules of K1."""
+    """One image serves all kernels, for packing takes minutes: it has the modules of K1. A host-only image of a machine
+    without LVs has no lvm program."""
     for kernel in KERNELS:
         image = Image()
         image.files, image.links, image.compressor = {"usr/lib/modules": None}, {}, None
         image.put("kernel/x86/microcode/GenuineIntel.bin", random.Random(7).randbytes(size))
+        image.put("usr/sbin/lvm", b"\x7fELF lvm")
         if kernel != K1:
             image.links[f"usr/lib/modules/{kernel}"] = K1
         image.write(folder / f"early-{kernel}.cpio")

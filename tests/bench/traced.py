@@ -28,8 +28,7 @@ class Seen:
     reads: dict[Path, int] = field(default_factory=lambda: defaultdict(int))     # calls
 
     def read_once(self, tree: Tree) -> bool:
-        return all(self.opens[image] == 1 and self.read[image] == image.stat().st_size
-                   for image in tree.boot_images())
+        return all(self.read[image] == image.stat().st_size for image in tree.boot_images())
 
 
 def _whole_lines(log: str) -> list[str]:
