@@ -4,11 +4,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
+#include <optional>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "agent/facts/boot.h"
+#include "agent/parallel.h"
 
 namespace preflight {
 
@@ -16,6 +22,9 @@ namespace {
 
 // The kernel has to hold the image and what comes out of it in memory; no boot image is near it.
 constexpr std::uint64_t image_file_cap = std::uint64_t{2} << 30;
+
+// Each holds a decoder: more of them would be faster than anybody needs and take its memory.
+constexpr std::size_t side_by_side = 2;
 
 struct OpenImage {
   std::string path;
@@ -73,6 +82,105 @@ class ImageFiles {
   std::uint64_t offset_ = 0;
 };
 
+/// For each of those that are read side by side.
+ImageLimits shared(ImageLimits limits) {
+  limits.entries /= side_by_side;
+  limits.name_bytes /= side_by_side;
+  limits.kept_total /= side_by_side;
+  limits.decoder_memory /= side_by_side;
+  return limits;
+}
+
+/// Whether more room could have made a difference.
+bool is_cramped(const Image& image) {
+  if (image.damage && image.damage->kind == ErrorKind::too_large) return true;
+  return std::any_of(image.files.begin(), image.files.end(), [](const auto& entry) {
+    const auto& [name, file] = entry;
+    return S_ISREG(file.mode) && !file.content && file.size <= ImageLimits{}.kept_file &&
+           is_wanted_content(name);
+  });
+}
+
+/// The images of a menu, each once.
+class ImageReader {
+ public:
+  ImageReader(const Root& root, const BootMenu& menu, const ProgressSink& progress)
+      : root_(root), progress_(progress) {
+    // The one that decides comes first.
+    if (menu.default_index) add(menu.entries[*menu.default_index]);
+    for (const BootEntry& entry : menu.entries) add(entry);
+  }
+
+  std::size_t count() const { return entries_.size(); }
+
+  /// The first has all the room there is, the others what is left.
+  Images read_in_turn() const {
+    Images images;
+    std::uint64_t taken = 0;
+    for (std::size_t i = 0; i < count(); ++i) {
+      Result<Image> image = read(i, limits_beside(taken));
+      if (image) taken += memory_of(*image);
+      images.emplace(entries_[i]->image_key(), std::move(image));
+    }
+    return images;
+  }
+
+  /// nullopt: one of them could do with more room than there is for each.
+  std::optional<Images> read_side_by_side() const {
+    const std::vector<std::size_t> order = largest_first();
+    std::vector<Result<Image>> images(count(), fail(ErrorKind::missing, "", "not read"));
+    std::atomic<std::uint64_t> taken = 0;
+    std::atomic<bool> cramped = false;
+    for_each_index(count(), side_by_side, [&](std::size_t turn) {
+      if (cramped) return;
+      Result<Image>& image = images[order[turn]];
+      image = read(order[turn], shared(limits_beside(taken)));
+      if (!image) return;
+      taken += memory_of(*image);
+      if (is_cramped(*image)) cramped = true;
+    });
+    if (cramped) return std::nullopt;
+    Images read;
+    for (std::size_t i = 0; i < count(); ++i)
+      read.emplace(entries_[i]->image_key(), std::move(images[i]));
+    return read;
+  }
+
+ private:
+  void add(const BootEntry& entry) {
+    if (const std::string key = entry.image_key(); !key.empty() && keys_.insert(key).second)
+      entries_.push_back(&entry);
+  }
+
+  Result<Image> read(std::size_t index, const ImageLimits& limits) const {
+    const BootEntry& entry = *entries_[index];
+    const Underway reading(
+        progress_, fmt::format("reading {} ({} of {})", entry.image_key(), index + 1, count()),
+        false);
+    return read_guest_image(root_, entry.initrds, limits);
+  }
+
+  /// So that no thread is left with the largest when the others have done all the rest.
+  std::vector<std::size_t> largest_first() const {
+    std::vector<std::pair<std::int64_t, std::size_t>> sizes;
+    for (std::size_t i = 0; i < count(); ++i) {
+      std::int64_t size = 0;
+      for (const std::string& path : entries_[i]->initrds)
+        if (const auto status = root_.stat(path)) size += status->st_size;
+      sizes.emplace_back(-size, i);
+    }
+    std::sort(sizes.begin(), sizes.end());
+    std::vector<std::size_t> order;
+    for (const auto& [size, index] : sizes) order.push_back(index);
+    return order;
+  }
+
+  const Root& root_;
+  const ProgressSink& progress_;
+  std::vector<const BootEntry*> entries_;
+  std::set<std::string> keys_;
+};
+
 }  // namespace
 
 Result<Image> read_guest_image(const Root& root, const std::vector<std::string>& paths,
@@ -93,26 +201,11 @@ Result<Image> read_guest_image(const Root& root, const std::vector<std::string>&
 
 Images collect_images(const Guest& guest, const Result<BootMenu>& menu,
                       const ProgressSink& progress) {
-  Images images;
-  if (!menu) return images;
-  std::set<std::string> keys;
-  for (const BootEntry& entry : menu->entries)
-    if (std::string key = entry.image_key(); !key.empty()) keys.insert(std::move(key));
-  std::uint64_t taken = 0;
-  const auto collect = [&](const BootEntry& entry) {
-    const std::string key = entry.image_key();
-    if (key.empty() || images.contains(key)) return;
-    const Underway reading(
-        progress, fmt::format("reading {} ({} of {})", key, images.size() + 1, keys.size()), false);
-    const auto image =
-        images.emplace(key, read_guest_image(guest.root, entry.initrds, limits_beside(taken)))
-            .first;
-    if (image->second) taken += memory_of(*image->second);
-  };
-  // The one that decides has all the room there is.
-  if (menu->default_index) collect(menu->entries[*menu->default_index]);
-  for (const BootEntry& entry : menu->entries) collect(entry);
-  return images;
+  if (!menu) return {};
+  const ImageReader reader(guest.root, *menu, progress);
+  if (reader.count() > 1)
+    if (std::optional<Images> images = reader.read_side_by_side()) return std::move(*images);
+  return reader.read_in_turn();
 }
 
 }  // namespace preflight

@@ -234,6 +234,7 @@ class Lz4LegacyDecoder : public Decoder {
     if (size == 0) return Decoded{0, {}, true};
     if (size > largest_chunk) return corrupt("lz4 data is corrupt (a chunk over its size limit)");
     chunk_ = size;
+    have_.reserve(size);
     return Decoded{size_field, {}, false};
   }
 
@@ -266,21 +267,21 @@ class Lz4LegacyDecoder : public Decoder {
       if (have_.size() < *chunk_) return step;
       chunk = have_;
     }
-    output_.resize(chunk_output);
+    if (!output_) output_ = std::make_unique_for_overwrite<std::byte[]>(chunk_output);
     const int made = LZ4_decompress_safe(
-        reinterpret_cast<const char*>(chunk.data()), reinterpret_cast<char*>(output_.data()),
-        static_cast<int>(chunk.size()), static_cast<int>(output_.size()));
+        reinterpret_cast<const char*>(chunk.data()), reinterpret_cast<char*>(output_.get()),
+        static_cast<int>(chunk.size()), static_cast<int>(chunk_output));
     if (made < 0) return corrupt("lz4 data is corrupt");
     have_.clear();
     chunk_.reset();
-    step.output = Bytes(output_).first(static_cast<std::size_t>(made));
+    step.output = Bytes(output_.get(), static_cast<std::size_t>(made));
     return step;
   }
 
   bool started_ = false;
   std::optional<std::size_t> chunk_;  // compressed size of the chunk that is being collected
   std::vector<std::byte> have_;
-  std::vector<std::byte> output_;
+  std::unique_ptr<std::byte[]> output_;  // not set to zero: a small image takes little of it
 };
 
 template <class Made, class... Arguments>

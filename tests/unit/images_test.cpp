@@ -7,6 +7,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "agent/facts/boot.h"
 #include "tests/support/compress.h"
@@ -79,6 +82,61 @@ TEST_F(GuestImages, OneImageForEachListOfFiles) {
   EXPECT_EQ(images.at("/boot/b\n/boot/a")->damage->kind, ErrorKind::malformed);
   EXPECT_EQ(images.at("/boot/gone").error().kind, ErrorKind::missing);
   EXPECT_TRUE(collect_images(guest, fail(ErrorKind::missing, "", "no menu")).empty());
+}
+
+/// What collect_images finds for entries with these images, the first of them the default.
+Images collect(const fs::path& base, const std::vector<std::string>& paths) {
+  BootMenu menu;
+  for (const std::string& path : paths) {
+    BootEntry entry;
+    entry.initrds = {path};
+    menu.entries.push_back(entry);
+  }
+  menu.default_index = 0;
+  const Guest guest{Root::open(base.string()).value(), base.string(), false, false, std::nullopt};
+  return collect_images(guest, menu);
+}
+
+TEST_F(GuestImages, AllOfAMenuAreReadOnceEach) {
+  std::vector<std::string> paths;
+  for (int i = 0; i < 9; ++i) {
+    const std::string name = "boot/image-" + std::to_string(i);
+    write(name, CpioBuilder()
+                    .dir("etc")
+                    .file("etc/machine-id", name)
+                    .file("init", std::string(1000u * static_cast<unsigned>(i), 'x'))
+                    .trailer()
+                    .text());
+    paths.push_back('/' + name);
+  }
+  paths.push_back("/boot/gone");
+  paths.push_back(paths.front());
+  const Images images = collect(base_, paths);
+  EXPECT_EQ(images.size(), 10u);
+  EXPECT_EQ(images.at("/boot/gone").error().kind, ErrorKind::missing);
+  for (int i = 0; i < 9; ++i) {
+    const std::string name = "boot/image-" + std::to_string(i);
+    ASSERT_NE(images.at('/' + name)->content("etc/machine-id"), nullptr);
+    EXPECT_EQ(*images.at('/' + name)->content("etc/machine-id"), name);
+  }
+}
+
+TEST_F(GuestImages, TheDefaultHasAllTheRoomThoughOthersAreRead) {
+  // Twelve megabytes: more than a half of what may be kept, less than all of it.
+  const std::string large = CpioBuilder()
+                                .dir("lib")
+                                .dir("lib/modules")
+                                .dir("lib/modules/1")
+                                .file("lib/modules/1/modules.dep", std::string(6u << 20, 'x'))
+                                .file("lib/modules/1/modules.alias", std::string(6u << 20, 'y'))
+                                .trailer()
+                                .text();
+  for (const char* name : {"boot/a", "boot/b", "boot/c"}) write(name, large);
+  const Images images = collect(base_, {"/boot/b", "/boot/a", "/boot/c"});
+  EXPECT_NE(images.at("/boot/b")->content("lib/modules/1/modules.dep"), nullptr);
+  EXPECT_NE(images.at("/boot/b")->content("lib/modules/1/modules.alias"), nullptr);
+  EXPECT_EQ(images.at("/boot/c")->content("lib/modules/1/modules.alias"), nullptr);
+  EXPECT_FALSE(images.at("/boot/b")->damage);
 }
 
 }  // namespace

@@ -77,19 +77,24 @@ def shared(kind: str, key: str, build: Callable[[Path], None]) -> Path:
         return cached(cache_dir(), kind, key, build)
 
 
+def plain_tree(recipe: Recipe, logs: Path, say: Callable[[str], None]) -> tuple[str, str, Callable[[Path], None]]:
+    """What cached() and shared() need for the folder that has the plain distribution in tree/."""
+    def build(work: Path) -> None:
+        say(f"{recipe.name}: mmdebstrap {recipe.suite}")
+        rootfs.bootstrap(recipe, work / "tree", logs / "mmdebstrap.log")
+
+    key = digest(repr((recipe.suite, recipe.packages, recipe.unused_modules)).encode())
+    return f"{recipe.name}.tree", key, build
+
+
 def base_disk(recipe: Recipe, logs: Path, say: Callable[[str], None]) -> Disk:
     cache = cache_dir()
     logs.mkdir(parents=True, exist_ok=True)
 
-    def build_tree(work: Path) -> None:
-        say(f"{recipe.name}: mmdebstrap {recipe.suite}")
-        rootfs.bootstrap(recipe, work / "tree", logs / "mmdebstrap.log")
-
     def build_disk(work: Path) -> None:
         say(f"{recipe.name}: dressing the tree and making the disk")
         tree = work / "tree"
-        plain = cached(cache, f"{recipe.name}.tree", digest(
-            repr((recipe.suite, recipe.packages, recipe.unused_modules)).encode()), build_tree)
+        plain = cached(cache, *plain_tree(recipe, logs, say))
         run(["cp", "-a", plain / "tree", tree], timeout=300)
         rootfs.dress(recipe, tree)
         rootfs.build_rescue(recipe, tree)
