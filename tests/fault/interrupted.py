@@ -86,7 +86,7 @@ def carries_on(rig: Rig, child: subprocess.Popen) -> None:
 
 
 def ignored_by_nohup(rig: Rig) -> None:
-    with Terminal(["nohup", *command(rig)]) as terminal:
+    with Terminal(["sh", "-c", 'exec nohup "$@" >/dev/null 2>&1', "sh", *command(rig)]) as terminal:
         until_dracut_waits(rig)
         terminal.child.send_signal(signal.SIGHUP)
         carries_on(rig, terminal.child)
