@@ -306,12 +306,14 @@ class Kept:
 
     def __init__(self, cache: Path, tool: Path, tiny: bool) -> None:
         self.path = cache / f"measured-{'tiny-' if tiny else ''}{base.digest(tool.read_bytes())}.pickle"
-        self.reports: dict[str, Report] = pickle.loads(self.path.read_bytes()) if self.path.exists() else {}
+
+    @property
+    def reports(self) -> dict[str, Report]:
+        return pickle.loads(self.path.read_bytes()) if self.path.exists() else {}
 
     def keep(self, name: str, report: Report) -> None:
-        self.reports = {section: report if section == name else self.reports[section] for section in SECTIONS
-                        if section == name or section in self.reports}
-        self.path.write_bytes(pickle.dumps(self.reports))
+        reports = {**self.reports, name: report}
+        self.path.write_bytes(pickle.dumps({section: reports[section] for section in SECTIONS if section in reports}))
 
 
 def main() -> int:
