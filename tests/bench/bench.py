@@ -16,7 +16,6 @@ import datetime
 import functools
 import os
 import pickle
-import platform
 import shutil
 import subprocess
 import sys
@@ -269,7 +268,7 @@ def machine(tool: Path) -> list[str]:
                   if line.startswith("model name")), "unknown")
     release = next((line.split("=")[1].strip('"') for line in Path("/etc/os-release").read_text().splitlines()
                     if line.startswith("PRETTY_NAME")), "unknown")
-    return [f"- {datetime.date.today()}; {os.cpu_count()} cores, {model}; {release}, kernel {platform.release()}",
+    return [f"- {datetime.date.today()}; {os.cpu_count()} cores, {model}; {release}",
             f"- {first_line(f'{tool} --version')}; images of kernel {image_cache.machine_kernel()} by "
             f"{first_line('dracut --version') if shutil.which('dracut') else 'no dracut'}",
             f"- {'; '.join(first_line(command) for command in VERSIONS)}"]
