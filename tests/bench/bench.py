@@ -16,7 +16,6 @@ import datetime
 import functools
 import os
 import pickle
-import platform
 import shutil
 import subprocess
 import sys
@@ -269,7 +268,7 @@ def machine(tool: Path) -> list[str]:
                   if line.startswith("model name")), "unknown")
     release = next((line.split("=")[1].strip('"') for line in Path("/etc/os-release").read_text().splitlines()
                     if line.startswith("PRETTY_NAME")), "unknown")
-    return [f"- {datetime.date.today()}; {os.cpu_count()} cores, {model}; {release}, kernel {platform.release()}",
+    return [f"- {datetime.date.today()}; {os.cpu_count()} cores, {model}; {release}",
             f"- {first_line(f'{tool} --version')}; images of kernel {image_cache.machine_kernel()} by "
             f"{first_line('dracut --version') if shutil.which('dracut') else 'no dracut'}",
             f"- {'; '.join(first_line(command) for command in VERSIONS)}"]
@@ -306,12 +305,14 @@ class Kept:
 
     def __init__(self, cache: Path, tool: Path, tiny: bool) -> None:
         self.path = cache / f"measured-{'tiny-' if tiny else ''}{base.digest(tool.read_bytes())}.pickle"
-        self.reports: dict[str, Report] = pickle.loads(self.path.read_bytes()) if self.path.exists() else {}
+
+    @property
+    def reports(self) -> dict[str, Report]:
+        return pickle.loads(self.path.read_bytes()) if self.path.exists() else {}
 
     def keep(self, name: str, report: Report) -> None:
-        self.reports = {section: report if section == name else self.reports[section] for section in SECTIONS
-                        if section == name or section in self.reports}
-        self.path.write_bytes(pickle.dumps(self.reports))
+        reports = {**self.reports, name: report}
+        self.path.write_bytes(pickle.dumps({section: reports[section] for section in SECTIONS if section in reports}))
 
 
 def main() -> int:
