@@ -197,8 +197,8 @@ def _next(run: Run, job: Job) -> None:
         return
     if not job.scenario.next and not (record.offline and record.offline.verdict == "not-ready"):
         return
-    if record.offline and record.offline.failing == ("guest.supported",):    # declined: nothing was promised
-        return
+    if job.scenario.changes_host or (record.offline and record.offline.failing == ("guest.supported",)):
+        return      # nothing was promised
     disk = job.disk.clone(run.work / f"{job.scenario.name}.next.raw")
     failed = _rebuild(run, job, disk)
     if failed:
