@@ -20,6 +20,7 @@ step failed systemctl --failed --no-legend --plain
 systemctl --quiet is-active emergency.target && step late sh -c 'sleep 20; grep -v "^ *#" /etc/fstab | while read -r spec rest; do case $spec in *=*) findfs "$spec";; *) [ -e "$spec" ];; esac || echo "gone $spec $rest"; done'
 """
 _TRIES = 3
+_DEVICE_WAIT = 90       # EL's own; emergency mode that came of a starved guest is told apart
 _OPTIONAL = {"nofail", "noauto"}
 
 
@@ -103,7 +104,8 @@ def observe(disk: Disk, bus: Bus, wanted: Wanted, logs: Path, host: Host, more: 
     """Boot without leaving a trace on the disk, and say what it came to."""
     for left in reversed(range(_TRIES)):
         try:
-            done = boot(disk, bus, QUESTIONS + more, logs, snapshot=True, cpus=1, reach=900, finish=600, host=host)
+            done = boot(disk, bus, QUESTIONS + more, logs, snapshot=True, cpus=1, reach=900, finish=600, host=host,
+                        device_wait=_DEVICE_WAIT)
         except NothingToLoad as stop:
             return Outcome(False, State.NO_BOOT.value, f"boot loader: {stop}", (), 0), None
         if not left or not _only_late(done):

@@ -123,7 +123,7 @@ class Table:
                 ("live prediction", "live", record.live), ("boot on NVMe", "nvme", record.nvme),
                 ("boot on virtio", "virtio", record.virtio or not ready),
                 ("next kernel", "next", record.next_kernel or not (
-                    record.nvme and record.nvme.boots and place_of(record) is not Place.DECLINED
+                    record.nvme and record.nvme.boots and place_of(record) not in (Place.DECLINED, Place.OUTSIDE)
                     and (record.scenario.next or not ready))),
                 ("boots after --fix", "fix", not (record.fixed and record.fixed.verdict == "ready")
                  or (record.fixed_nvme and record.fixed_virtio)),

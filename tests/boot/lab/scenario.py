@@ -56,7 +56,8 @@ class Scenario:
     def key(self, ground: str) -> str:
         """Of what is booted; what is predicted of it has the tool's hash besides."""
         lines = self.source.read_text().splitlines(keepends=True)
-        source = "".join(line for line in lines if not line.startswith("CORE"))     # what is booted stays the same
+        # What is booted stays the same.
+        source = "".join(line for line in lines if line.strip() and not line.startswith("CORE"))
         return digest(ground.encode(), source.encode(), _VOCABULARY)
 
     def prepare(self, tree: Tree) -> None:

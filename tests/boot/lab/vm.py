@@ -24,12 +24,11 @@ _VM_UUID = "6d3e4c7a-1f52-4f0e-9a53-2b1f6f0c8e11"
 # What the lab adds to the entry's own command line: how long to wait, never what to find.
 # Shorter where the wait ends in the same failure: dracut gives up on root after 20 rounds of its queue instead of 360
 # (rd.retry counts two a second, and a round that looks for LVs takes seconds here; it counts only rounds in which udev
-# has nothing left to do) and powers off instead of asking for a shell. Devices get what EL gives them, 90 s: emergency
-# mode that came of a slow build machine is told apart (observe.py). Longer where a busy machine would turn a slow boot
-# into a failed one: a service's start, and the kernel's early test of its timer (it has seen no tick, and panicked).
+# has nothing left to do) and powers off instead of asking for a shell. Longer where a busy build machine would turn a
+# slow boot into a failed one: under TCG beside a compiler, /home has been seen to take more than 45 of systemd's 90 s,
+# and the kernel's early test of its timer to see no tick at all (it panics then).
 EXTRA = ("console=ttyS0,115200 loglevel=4 no_timer_check systemd.show_status=1 rd.retry=10 rd.shell=0 "
-         "rd.emergency=poweroff systemd.default_device_timeout_sec=90 systemd.default_timeout_start_sec=300")
-
+         "rd.emergency=poweroff systemd.default_device_timeout_sec=150 systemd.default_timeout_start_sec=300")
 # erms/fsrm off: TCG runs "rep stosb" byte by byte, and a kernel that sees them clears its pages that way. svm off: nested
 # virtualisation only loads the kvm modules. Without an explicit xlevel QEMU drops the leaf with the address sizes along
 # with svm's, and the kernel then cannot reach the disk's BAR.
@@ -149,21 +148,24 @@ def boot(
     finish: float = 180,
     host: Host = Host(),
     cut: PowerCut | None = None,
+    device_wait: int = 150,
 ) -> Boot:
     """Boot, run the script in the guest, power off (or cut the power).
 
     snapshot: nothing is written to the image (several such boots can share one). Only such a boot is tried again where
     it failed on a starved machine: the others may have changed the disk.
     reach/finish: bounds in seconds for reaching a target, and for the script from then on.
+    device_wait: how long systemd in the guest waits for a device.
     """
     for left in reversed(range(_TRIES if snapshot else 1)):
-        done = _boot_once(disk, bus, script, logs, entry, snapshot, cpus, reach, finish, host, cut)
+        done = _boot_once(disk, bus, script, logs, entry, snapshot, cpus, reach, finish, host, cut, device_wait)
         if done.state is State.NORMAL or not left or not _STARVED.search(done.console.read_text(errors="replace")):
             break
     return done
 
 
-def _start_with(disk: Disk, logs: Path, entry: str | None, host: Host) -> tuple[str, list[str], list[Path]]:
+def _start_with(disk: Disk, logs: Path, entry: str | None, host: Host,
+                device_wait: int) -> tuple[str, list[str], list[Path]]:
     """The entry's name where the lab chooses it, QEMU's arguments, and the files to remove afterwards."""
     if host.firmware:
         nvram = logs / "nvram.fd"
@@ -172,7 +174,8 @@ def _start_with(disk: Disk, logs: Path, entry: str | None, host: Host) -> tuple[
             "-drive", f"if=pflash,format=raw,readonly=on,file={_OVMF / 'OVMF_CODE.fd'}",
             "-drive", f"if=pflash,format=raw,file={nvram}"], [nvram]
     loaded = loader.load(disk, logs, entry)
-    argv = ["-kernel", str(loaded.kernel), "-append", f"{loaded.options} {EXTRA}"]
+    wait = f"systemd.default_device_timeout_sec={device_wait}"
+    argv = ["-kernel", str(loaded.kernel), "-append", f"{loaded.options} {EXTRA} {wait}"]
     if loaded.initrd is not None:
         argv += ["-initrd", str(loaded.initrd)]
     return loaded.entry, argv, [path for path in (loaded.kernel, loaded.initrd) if path is not None]
@@ -190,13 +193,13 @@ def _drive(disk: Disk, snapshot: bool, cut: PowerCut | None) -> list[str]:
 
 
 def _boot_once(disk: Disk, bus: Bus, script: str, logs: Path, entry: str | None, snapshot: bool, cpus: int,
-               reach: float, finish: float, host: Host, cut: PowerCut | None) -> Boot:
+               reach: float, finish: float, host: Host, cut: PowerCut | None, device_wait: int) -> Boot:
     logs.mkdir(parents=True, exist_ok=True)
     console, answer, script_file = logs / "console.log", logs / "agent.log", logs / "script.sh"
     script_file.write_text(script)
     for log in (console, answer):
         log.write_bytes(b"")
-    name, start_argv, copies = _start_with(disk, logs, entry, host)
+    name, start_argv, copies = _start_with(disk, logs, entry, host, device_wait)
     argv = ["setpriv", "--pdeathsig", "KILL",      # if this process is killed, the guest goes too
             "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-machine", "q35,sata=off",     # the older "pc" has a floppy controller, whose probing takes seconds

@@ -2,8 +2,6 @@
 """rd.lvm.lv= names swap alone, in an image that activates nothing else."""
 from lab.tree import Tree
 
-CORE = True
-
 
 def change(tree: Tree) -> None:
     tree.like_el()

@@ -2,8 +2,6 @@
 """resume= names a swap that never comes, beside noresume."""
 from lab.tree import Tree
 
-CORE = True
-
 
 def change(tree: Tree) -> None:
     tree.drop_resume()

@@ -2,6 +2,8 @@
 """The default entry's image is cut in the middle."""
 from lab.tree import Tree
 
+CORE = True
+
 
 def change(tree: Tree) -> None:
     whole = tree.image.read_bytes()
