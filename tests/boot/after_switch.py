@@ -12,9 +12,9 @@ from typing import Any
 
 from lab import artefacts, cli
 from lab.disk import Disk
-from lab.guest import FACTS, Facts
+from lab.guest import FACTS, Facts, step_of
 from lab.rootfs import kernel_version
-from lab.run import LabError, run
+from lab.run import run
 from lab.tree import install_tool
 from lab.vm import Boot, Bus, Host, State, Step, boot
 
@@ -53,12 +53,6 @@ step undo nvme-preflight --undo --json
 step setting-undone lvmconfig --typeconfig full devices/use_devicesfile
 step verify-undone nvme-preflight --verify --json
 """
-
-
-def step_of(done: Boot, name: str) -> Step:
-    if name not in done.steps:
-        raise LabError(f"step {name} was not reached: {done.state.value} ({done.reason}), see {done.console}")
-    return done.steps[name]
 
 
 def said(step: Step) -> str:

@@ -10,8 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from lab import cli
-from lab.guest import FACTS, Facts, differences, parse_snapshot
-from lab.run import LabError
+from lab.guest import FACTS, Facts, differences, parse_snapshot, step_of
 from lab.vm import NO_ROOT, Boot, Bus, State, Step, boot
 
 MUST_FAIL = ("initramfs.driver", "dracut.hostonly", "lvm.devicesfile")
@@ -25,12 +24,6 @@ AFTER = FACTS + """
 step undo nvme-preflight --undo --json
 step after snapshot
 """
-
-
-def step_of(done: Boot, name: str) -> Step:
-    if name not in done.steps:
-        raise LabError(f"step {name} was not reached: {done.state.value} ({done.reason}), see {done.console}")
-    return done.steps[name]
 
 
 def report_of(step: Step) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 from rig import Failure, Rig, Trials, expect_same, picture, scratch_parent, skip
 from terminal import Terminal
-from two_at_once import wait_for, waiting_dracut
+from two_at_once import programs_of, wait_for, waiting_dracut
 
 STOPPED = "stopped by a signal"
 
@@ -32,6 +32,8 @@ def until_dracut_waits(rig: Rig) -> None:
     waits = rig.top / "run/dracut-waits"
     wait_for("dracut", waits.exists)
     waits.unlink()
+    if not programs_of(rig):
+        raise Failure("dracut is not to be seen at work, so its end would not be either")
 
 
 def expect_put_back(rig: Rig, code: int | None, said: str | None) -> None:
@@ -43,10 +45,8 @@ def expect_put_back(rig: Rig, code: int | None, said: str | None) -> None:
     expect_same(rig.start, picture(rig.top), "put back")
     if rig.leftovers():
         raise Failure(f"left over: {rig.leftovers()}")
-    dracuts = subprocess.run(["pgrep", "-f", "run/go"], capture_output=True, text=True).stdout.split()
-    mine = [pid for pid in dracuts if os.path.realpath(f"/proc/{pid}/root") == str(rig.top)]
-    if mine:
-        raise Failure(f"dracut is still at work: {mine}")
+    if programs_of(rig):
+        raise Failure(f"dracut is still at work: {programs_of(rig)}")
 
 
 def keys(presses: int) -> Callable[[Rig], None]:

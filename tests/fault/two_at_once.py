@@ -53,6 +53,17 @@ def start(rig: Rig, *arguments: str, before: list[str] | None = None) -> subproc
                             text=True, errors="backslashreplace", env={"PATH": "/usr/bin:/bin", "COLUMNS": "120"})
 
 
+def programs_of(rig: Rig) -> list[str]:
+    """The processes that run in a chroot of the guest."""
+    def root_of(process: Path) -> str:
+        try:
+            return os.readlink(process / "root")
+        except OSError:
+            return ""
+
+    return [p.name for p in Path("/proc").iterdir() if p.name.isdigit() and root_of(p) == str(rig.top)]
+
+
 @contextlib.contextmanager
 def waiting_dracut(rig: Rig) -> Iterator[None]:
     """The guest's dracut says that it has begun, and waits until it may go on."""
@@ -164,20 +175,12 @@ def the_lock_dies_with_its_holder(rig: Rig) -> None:
     with held_in_dracut(rig) as first:
         first.kill()
         first.wait()
-        wait_for("its dracut to die", lambda: not [
-            p for p in Path("/proc").iterdir() if p.name.isdigit() and root_of(p) == str(rig.top)])
+        wait_for("its dracut to die", lambda: not programs_of(rig))
         expect_said(rig.call("--check").stderr, "was interrupted", "--undo")
     rig.expect_start("killed while building")
     rig.expect_code(rig.call("--fix"), 0)
     rig.expect_finished("the next --fix")
     rig.expect_tidy("the next --fix")
-
-
-def root_of(process: Path) -> str:
-    try:
-        return os.readlink(process / "root")
-    except OSError:
-        return ""
 
 
 @case

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .run import LabError
-from .vm import Boot
+from .vm import Boot, Step
 
 # LVM is asked the way an administrator would: it is part of what READY promises.
 FACTS = """
@@ -16,6 +16,12 @@ step swaps swapon --noheadings --show=NAME
 step pvs pvs --noheadings -o pv_name,vg_name
 step disks lsblk -dno NAME,SERIAL
 """
+
+
+def step_of(done: Boot, name: str) -> Step:
+    if name not in done.steps:
+        raise LabError(f"step {name} was not reached: {done.state.value} ({done.reason}), see {done.console}")
+    return done.steps[name]
 
 
 @dataclass(frozen=True)
