@@ -631,6 +631,12 @@ TEST_F(TransactionTest, WhatFilesWereBeforeTheRunsInForceIsKnown) {
   const std::string run = apply_all().run;
   ASSERT_NE(slurp(base_ / "etc/lvm/lvm.conf"), before);
   EXPECT_THAT(texts(), ElementsAre(testing::Pair("/etc/lvm/lvm.conf", before)));
+  const std::string now = slurp(base_ / "etc/lvm/lvm.conf");
+  const std::vector<Step> more{EditFile{"/etc/lvm/lvm.conf", now, now + "# more\n"}};
+  const std::string second = apply(guest(), more, ports()).run;
+  ASSERT_EQ(slurp(base_ / "etc/lvm/lvm.conf"), now + "# more\n");
+  EXPECT_THAT(texts(), ElementsAre(testing::Pair("/etc/lvm/lvm.conf", before))) << "the oldest run";
+  ASSERT_EQ(undo(guest(), second, ports()).exit_code, 0);
   ASSERT_EQ(undo(guest(), run, ports()).exit_code, 0);
   EXPECT_THAT(texts(), IsEmpty()) << "an undone run is not in force";
 }
